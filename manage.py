@@ -1,0 +1,10 @@
+"""Django's command line for Penguin Web."""
+
+import os
+import sys
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "penguin_web.settings")
+    from django.core.management import execute_from_command_line
+
+    execute_from_command_line(sys.argv)
