@@ -1,0 +1,1 @@
+"""One client per wire protocol, behind the one protocol the agent loop knows."""

@@ -1,0 +1,41 @@
+"""Which model is meant: the plain facts a client is made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Protocol = Literal["openai", "anthropic", "demo"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSpec:
+    """One model of one provider, as a project offers it."""
+
+    provider: str
+    model_id: str
+    is_vision: bool
+    context_window: int  # tokens
+    max_tokens: int | None = None  # cap of one answer; None: the provider's own
+    base_url: str | None = None  # None: the official address of the provider
+    protocol: Protocol = "openai"
+
+    @property
+    def name(self) -> str:
+        """Return `PROVIDER/ID`, as people and documents write it."""
+        return f"{self.provider}/{self.model_id}"
+
+    @property
+    def title(self) -> str:
+        """Return the name people see; the demo model says that it is no AI."""
+        if self.protocol != "demo":
+            return self.name
+        return "Demo (no AI)" if self.is_vision else "Demo (no AI, text only)"
+
+
+def split_model_name(name: str) -> tuple[str, str]:
+    """Split `PROVIDER/ID` at the first slash; raises `ValueError` naming the remedy."""
+    provider, slash, model_id = name.partition("/")
+    if not (provider and slash and model_id):
+        raise ValueError(f"{name!r} is not a model name: write PROVIDER/ID")
+    return provider, model_id
