@@ -7,42 +7,47 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import environ
+from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
 
 from penguin_web.keys import key_text
+from penguin_web.variables import Variables, usable_folder
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-env = environ.Env()
+read = Variables(BASE_DIR / ".env")
 
-DATA_DIR = Path(env.str("PENGUIN_DATA_DIR", default=str(BASE_DIR / "data"))).resolve()
-WORKSPACES_DIR = Path(
-    env.str("PENGUIN_WORKSPACES_DIR", default=str(BASE_DIR / "workspaces"))
-).resolve()
+DATA_DIR = usable_folder(
+    read.folder("PENGUIN_DATA_DIR", BASE_DIR / "data"), name="PENGUIN_DATA_DIR"
+)
+WORKSPACES_DIR = read.folder("PENGUIN_WORKSPACES_DIR", BASE_DIR / "workspaces")
+if WORKSPACES_DIR.is_relative_to(DATA_DIR):
+    raise ImproperlyConfigured(
+        f"PENGUIN_WORKSPACES_DIR {WORKSPACES_DIR} lies inside the data folder "
+        f"{DATA_DIR}, where commands would find keys and records; choose another."
+    )
 
-DEBUG = env.bool("DEBUG", default=False)
-HOST = env.str("HOST", default="127.0.0.1")
-PORT = env.int("PORT", default=8000)
-SECRET_KEY = env.str("SECRET_KEY", default="") or key_text(
-    env.str("SECRET_KEY_FILE", default=""), DATA_DIR / "keys" / "secret_key"
+DEBUG = read.flag("DEBUG")
+HOST = read.text("HOST", "127.0.0.1")
+PORT = read.number("PORT", 8000, low=0, high=65535)
+SECRET_KEY = read.text("SECRET_KEY") or key_text(
+    read.text("SECRET_KEY_FILE"),
+    DATA_DIR / "keys" / "secret_key",
+    name="SECRET_KEY_FILE",
 )
-SIGNING_KEY_FILE = Path(
-    env.str(
-        "PENGUIN_SIGNING_KEY_FILE", default=str(DATA_DIR / "keys" / "signing_key.pem")
-    )
+SIGNING_KEY_FILE = read.folder(
+    "PENGUIN_SIGNING_KEY_FILE", DATA_DIR / "keys" / "signing_key.pem"
 )
-SECRETS_KEY_FILE = Path(
-    env.str(
-        "PENGUIN_SECRETS_KEY_FILE", default=str(DATA_DIR / "keys" / "secrets_key")
-    )
+SECRETS_KEY_FILE = read.folder(
+    "PENGUIN_SECRETS_KEY_FILE", DATA_DIR / "keys" / "secrets_key"
 )
 WITNESS_FILE = DATA_DIR / "witness.jsonl"
-ALLOWED_HOSTS = env.list(
-    "ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]", HOST]
-)
-CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+
+# Behind a proxy: its X-Forwarded-* headers tell host, scheme and the caller's address.
+TRUST_PROXY = read.flag("TRUST_PROXY")
+ALLOWED_HOSTS = read.names("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]", HOST])
+CSRF_TRUSTED_ORIGINS = read.origins("CSRF_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
-    "daphne",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -52,10 +57,12 @@ INSTALLED_APPS = [
     "channels",
     "csp",
     "axes",
+    "penguin_web",
     "traces_app",
     "sessions_app",
 ]
 MIDDLEWARE = [
+    "penguin_web.middleware.guard",
     "django.middleware.security.SecurityMiddleware",
     "servestatic.middleware.ServeStaticMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -65,6 +72,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "axes.middleware.AxesMiddleware",
 ]
 ROOT_URLCONF = "penguin_web.urls"
 ASGI_APPLICATION = "penguin_web.asgi.application"
@@ -78,12 +86,13 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "penguin_web.one_time_password.notice",
             ]
         },
     }
 ]
 
-_database = env.db_url("DATABASE_URL", default=f"sqlite:///{DATA_DIR / 'penguin.sqlite3'}")
+_database = read.database("DATABASE_URL", DATA_DIR / "penguin.sqlite3")
 if _database["ENGINE"].endswith("sqlite3"):
     _database["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
@@ -97,7 +106,7 @@ if _database["ENGINE"].endswith("sqlite3"):
 DATABASES = {"default": _database}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-REDIS_URL = env.str("REDIS_URL", default="")
+REDIS_URL = read.text("REDIS_URL")
 CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
     "default": {
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
@@ -115,6 +124,7 @@ AUTHENTICATION_BACKENDS = [
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+# The only hasher for new passwords; the page asks to change the first admin's.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
@@ -123,6 +133,26 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "login"
+# Both cookies are also marked Secure whenever the request came by https.
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_HTTPONLY = True
+CSRF_COOKIE_SAMESITE = "Lax"
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "connect-src": [SELF],  # holds for the WebSocket of the same host too
+        "object-src": [NONE],
+        "base-uri": [NONE],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+    }
+}
+# A message may carry images as data URLs.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 32 * 1024 * 1024
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
@@ -146,6 +176,30 @@ PROVIDER_KEYS = {
     if name.endswith("_API_KEY") and value
 }
 PROVIDER_BASE_URLS = {
-    "openai": env.str("OPENAI_BASE_URL", default=""),
-    "anthropic": env.str("ANTHROPIC_BASE_URL", default=""),
+    "openai": read.text("OPENAI_BASE_URL"),
+    "anthropic": read.text("ANTHROPIC_BASE_URL"),
+}
+
+LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "line": {
+            "()": "penguin_web.log_lines.LineFormatter",
+            "secrets": [SECRET_KEY, *PROVIDER_KEYS.values()],
+        }
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": "INFO"},
+    "loggers": {
+        # Django's own handlers would print each of these a second time.
+        "django": {"handlers": [], "level": "WARNING"},
+        "django.request": {"level": "ERROR"},
+        "django.server": {"handlers": [], "propagate": True},
+        "daphne": {"level": "WARNING"},
+        "axes": {"level": "WARNING"},
+        # At INFO the SDKs' HTTP client writes every address it asks.
+        "httpx": {"level": "WARNING"},
+        "httpcore": {"level": "WARNING"},
+    },
 }

@@ -1,0 +1,35 @@
+"""The addresses of the site: the product, the record, the API and the accounts."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.auth import views as auth_views
+from django.urls import include, path
+
+urlpatterns: list[Any] = [
+    path("admin/", admin.site.urls),
+    path(
+        "login/",
+        auth_views.LoginView.as_view(redirect_authenticated_user=True),
+        name="login",
+    ),
+    path("logout/", auth_views.LogoutView.as_view(), name="logout"),
+    path("password/", auth_views.PasswordChangeView.as_view(), name="password_change"),
+    path(
+        "password/done/",
+        auth_views.PasswordChangeDoneView.as_view(),
+        name="password_change_done",
+    ),
+]
+if find_spec("sessions_app.api"):
+    from sessions_app.api import api
+
+    urlpatterns.append(path("api/v1/", api.urls))
+urlpatterns.extend(
+    path("", include(urls))
+    for urls in ("sessions_app.urls", "traces_app.urls")
+    if find_spec(urls)
+)
