@@ -31,11 +31,11 @@ async def no_such_socket(scope: Scope, receive: Any, send: Any) -> None:
     await send({"type": "websocket.close", "code": 4404})
 
 
-router = URLRouter(
-    [*websocket_urlpatterns, re_path("", no_such_socket)]  # type: ignore[arg-type] # URLRouter takes ASGI applications where the stubs expect views
-)
+# URLRouter takes ASGI applications where the stubs expect views.
+nothing: Any = re_path("", no_such_socket)
+sockets: Any = AuthMiddlewareStack(URLRouter([*websocket_urlpatterns, nothing]))
 application: Application = ProtocolTypeRouter(
-    {"http": http_application, "websocket": OwnPagesOnly(AuthMiddlewareStack(router))}
+    {"http": http_application, "websocket": OwnPagesOnly(sockets)}
 )
 if settings.TRUST_PROXY:
     application = ForwardedCaller(application)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import cast
 
 from asgiref.sync import iscoroutinefunction
 from django.conf import settings
@@ -29,16 +30,22 @@ AsyncView = Callable[[HttpRequest], Awaitable[HttpResponseBase]]
 def guard(respond: SyncView | AsyncView) -> SyncView | AsyncView:
     """Refuse unsafe requests of other sites' pages; add the headers Django leaves out."""
     if iscoroutinefunction(respond):
+        return _async_guard(cast("AsyncView", respond))
+    return _sync_guard(cast("SyncView", respond))
 
-        async def answer(request: HttpRequest) -> HttpResponseBase:
-            return _finished(request, _refusal(request) or await respond(request))
 
-        return answer
+def _async_guard(respond: AsyncView) -> AsyncView:
+    async def answer(request: HttpRequest) -> HttpResponseBase:
+        return _finished(request, _refusal(request) or await respond(request))
 
-    def answer_sync(request: HttpRequest) -> HttpResponseBase:
+    return answer
+
+
+def _sync_guard(respond: SyncView) -> SyncView:
+    def answer(request: HttpRequest) -> HttpResponseBase:
         return _finished(request, _refusal(request) or respond(request))
 
-    return answer_sync
+    return answer
 
 
 def _refusal(request: HttpRequest) -> HttpResponse | None:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 Scope = dict[str, Any]
-Application = Callable[[Scope, Any, Any], Awaitable[None]]
+Application = Callable[..., Awaitable[None]]
 
 
 class ForwardedCaller:
