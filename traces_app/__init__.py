@@ -1,1 +1,1 @@
-
+"""The record: Traces, their integrity, export and import."""

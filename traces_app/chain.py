@@ -44,3 +44,8 @@ def header(trace: str, seq: int, timestamp: str, type_: str, digest: bytes) -> s
 def link(previous: bytes, header_text: str) -> bytes:
     """Return the hash of a link over the hash before it."""
     return hashlib.sha256(previous + header_text.encode()).digest()
+
+
+def text_digest(text: str) -> bytes:
+    """Return the plain SHA-256 of a text."""
+    return hashlib.sha256(text.encode()).digest()

@@ -63,10 +63,10 @@ class TraceEvent(models.Model):
     timestamp = models.CharField(max_length=64)  # as it stands in the body
     type = models.CharField(max_length=12)  # of the envelope
     kind = models.CharField(max_length=COLUMN_LENGTH)  # of the payload
-    tool_call_id = models.CharField(max_length=COLUMN_LENGTH, null=True)  # noqa: DJ001 (null keeps it out of the partial index)
-    tool = models.CharField(max_length=COLUMN_LENGTH, null=True)  # noqa: DJ001 (as above)
-    decision = models.CharField(max_length=COLUMN_LENGTH, null=True)  # noqa: DJ001 (as above)
-    status = models.CharField(max_length=COLUMN_LENGTH, null=True)  # noqa: DJ001 (null: has none)
+    tool_call_id = models.CharField(max_length=COLUMN_LENGTH, null=True)
+    tool = models.CharField(max_length=COLUMN_LENGTH, null=True)
+    decision = models.CharField(max_length=COLUMN_LENGTH, null=True)
+    status = models.CharField(max_length=COLUMN_LENGTH, null=True)
     size = models.PositiveBigIntegerField()  # bytes of the body
     salt = models.BinaryField(max_length=16)
     body_sha256 = models.BinaryField(max_length=32)
@@ -177,7 +177,7 @@ class JournalEntry(models.Model):
     session_id = models.CharField(max_length=COLUMN_LENGTH, blank=True)
     project = models.CharField(max_length=60, blank=True)
     # Person, session, kind and hour: the same again within an hour is not repeated.
-    occasion = models.CharField(max_length=64, null=True, unique=True)  # noqa: DJ001 (null: every time counts)
+    occasion = models.CharField(max_length=64, null=True, unique=True)
     text = models.TextField()  # the exact canonical JSON that was hashed
     salt = models.BinaryField(max_length=16)
     body_sha256 = models.BinaryField(max_length=32)

@@ -1,1 +1,1 @@
-
+"""Management entry points of the record."""

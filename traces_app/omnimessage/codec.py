@@ -13,8 +13,7 @@ import re
 import types
 import typing
 from collections.abc import Mapping
-from functools import cache
-from typing import Any, Literal, Union, cast, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
 from traces_app.omnimessage import payloads as p
 
@@ -132,15 +131,19 @@ def _kind(message_type: str, source: dict[str, Any]) -> type[p.Payload]:
     kind = table.get(str(source.get("type")))
     if kind is None:
         raise CodecError(f"payload.type: unknown {message_type} {source.get('type')!r}")
-    return cast("type[p.Payload]", kind)
+    return kind
 
 
 _REQUIRED = object()
 
 
-@cache
+_FIELDS: dict[type[p.Payload], tuple[tuple[str, Any, Any], ...]] = {}
+
+
 def _fields(kind: type[p.Payload]) -> tuple[tuple[str, Any, Any], ...]:
     """Name, default and type of each field, `extra` left out, `role` first."""
+    if kind in _FIELDS:
+        return _FIELDS[kind]
     hints = typing.get_type_hints(kind, vars(p))
     rows = []
     for field in dataclasses.fields(kind):
@@ -153,7 +156,8 @@ def _fields(kind: type[p.Payload]) -> tuple[tuple[str, Any, Any], ...]:
             default = _REQUIRED
         rows.append((field.name, default, hints[field.name]))
     rows.sort(key=lambda row: {"role": 0, "fidelity": 2}.get(row[0], 1))
-    return tuple(rows)
+    _FIELDS[kind] = tuple(rows)
+    return _FIELDS[kind]
 
 
 def _checked(path: str, value: Any, hint: Any) -> Any:

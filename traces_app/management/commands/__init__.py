@@ -1,1 +1,1 @@
-
+"""Commands to export, import and verify a Trace."""

@@ -1,0 +1,157 @@
+"""Reads events by their seq: pages, filters, find. No OFFSET, no COUNT.
+
+Every query walks the key (trace, seq) or an index that ends in seq, so any place of
+a long Trace is as near as its beginning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from django.db.models import QuerySet
+
+from traces_app import body, find
+from traces_app.columns import LENGTH
+from traces_app.models import BodyPart, Trace, TraceEvent
+from traces_app.stored_event import Erasure, StoredEvent
+
+__all__ = [
+    "Erasure",
+    "StoredEvent",
+    "call_events",
+    "event_at",
+    "events",
+    "head_seq",
+    "iter_events",
+    "trace_for",
+]
+
+_FIELDS = (
+    "id",
+    "seq",
+    "segment",
+    "hash",
+    "kind",
+    "size",
+    "tool",
+    "body__text",
+    "body__has_parts",
+    "body__erased_at",
+    "body__erased_by",
+    "body__erased_because",
+)
+_FIND_BATCH = 500  # candidates looked at between two looks at the limit
+
+
+def trace_for(session_id: str) -> Trace | None:
+    """Return the Trace of a session, None when there is none."""
+    return Trace.objects.filter(session_id=session_id).first()
+
+
+def events(
+    trace_id: int,
+    *,
+    after: int = 0,
+    limit: int = 200,
+    kinds: Collection[str] = (),
+    tool: str | None = None,
+    decision: str | None = None,
+    q: str | None = None,
+) -> list[StoredEvent]:
+    """Return up to `limit` events after a seq that pass every filter, ascending.
+
+    `tool` finds all events of the tool's calls; `q` finds what a reader sees: the
+    text of any value, not the names of fields.
+    """
+    rows = _filtered(trace_id, kinds=kinds, tool=tool, decision=decision)
+    if not q:
+        return _stored(rows.filter(seq__gt=after).order_by("seq")[:limit])
+    candidates = find.candidates(rows, q)
+    found: list[StoredEvent] = []
+    while len(found) < limit:
+        page = _stored(candidates.filter(seq__gt=after).order_by("seq")[:_FIND_BATCH])
+        found += (event for event in page if find.is_visible(q, event.json))
+        if len(page) < _FIND_BATCH:
+            break
+        after = page[-1].seq
+    return found[:limit]
+
+
+def event_at(trace_id: int, seq: int) -> StoredEvent | None:
+    """Return the event a permalink names, whatever filters are on."""
+    stored = _stored(TraceEvent.objects.filter(trace_id=trace_id, seq=seq))
+    return stored[0] if stored else None
+
+
+def call_events(trace_id: int, tool_call_id: str) -> list[StoredEvent]:
+    """Return all events of one call: request, decision, start, output."""
+    rows = TraceEvent.objects.filter(
+        trace_id=trace_id, tool_call_id=tool_call_id[:LENGTH]
+    )
+    return _stored(rows.order_by("seq"))
+
+
+def head_seq(trace_id: int) -> int:
+    """Return the seq of the last event, 0 for an empty Trace."""
+    rows = TraceEvent.objects.filter(trace_id=trace_id).order_by("-seq")
+    return rows.values_list("seq", flat=True).first() or 0
+
+
+def iter_events(
+    trace_id: int, after: int = 0, batch: int = 1000
+) -> Iterator[StoredEvent]:
+    """Yield every event after a seq, in memory for one batch only."""
+    while True:
+        page = events(trace_id, after=after, limit=batch)
+        yield from page
+        if len(page) < batch:
+            return
+        after = page[-1].seq
+
+
+def _filtered(
+    trace_id: int, *, kinds: Collection[str], tool: str | None, decision: str | None
+) -> QuerySet[TraceEvent]:
+    rows = TraceEvent.objects.filter(trace_id=trace_id)
+    if kinds:
+        rows = rows.filter(kind__in=list(kinds))
+    if tool is not None:
+        rows = rows.filter(tool=tool[:LENGTH])
+    if decision is not None:
+        rows = rows.filter(decision=decision[:LENGTH])
+    return rows
+
+
+def _stored(rows: QuerySet[TraceEvent]) -> list[StoredEvent]:
+    found: list[Any] = list(rows.values_list(*_FIELDS))
+    parts = _parts([row[0] for row in found if row[8]])
+    return [_event(row, parts.get(row[0], ())) for row in found]
+
+
+def _parts(event_ids: Sequence[int]) -> dict[int, list[tuple[int, str]]]:
+    found: dict[int, list[tuple[int, str]]] = {}
+    if event_ids:
+        rows = BodyPart.objects.filter(body_id__in=event_ids).order_by("id")
+        for body_id, offset, text in rows.values_list(
+            "body_id", "offset", "blob__text"
+        ):
+            found.setdefault(body_id, []).append((offset, text))
+    return found
+
+
+def _event(row: Sequence[Any], parts: Sequence[tuple[int, str]]) -> StoredEvent:
+    _, seq, segment, hash_, kind, size, tool, text, _, erased_at, by, because = row
+    erasure = None
+    if erased_at is not None:
+        erasure = Erasure(by=by, at=erased_at.isoformat(), reason=because)
+    return StoredEvent(
+        seq=seq,
+        segment=segment,
+        hash=bytes(hash_).hex(),
+        kind=kind,
+        json=body.join(text, parts),
+        size=size,
+        tool=tool,
+        erasure=erasure,
+    )
