@@ -1,0 +1,218 @@
+"""The approval desk of one live session: rows first, then people, then an answer.
+
+Flow of `decide`: 1. In call order, the mode is read from the database. 2. A mode
+that decides is answered at once. 3. Otherwise the request row and its
+`approval_request` event are written in one transaction; a turn that came back after
+a restart finds its row. 4. The desk waits until the row has a decision: a person's
+(compare-and-set in `decisions.py`), a mode change's, or the interrupt's. A wake only
+hurries it; the row is looked at once a second in any case.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Literal, Protocol, cast
+
+from asgiref.sync import sync_to_async
+from django.utils import timezone
+
+from sessions_app.engine.decision import Decision
+from sessions_app.engine.digest import arguments_sha256
+from sessions_app.environment import AbortSignal, Environment
+from sessions_app.models import ApprovalRequest, Session
+from sessions_app.runtime import policy
+from sessions_app.runtime.hub import Hub
+from traces_app.omnimessage import OmniMessage, event
+from traces_app.omnimessage.payloads import (
+    ApprovalDecision,
+    ApprovalRequested,
+    DecisionSource,
+    DecisionVia,
+    ToolCall,
+)
+
+
+class Append(Protocol):
+    """Records messages of the session together with rows, in one transaction."""
+
+    async def __call__(
+        self, *messages: OmniMessage, also: Callable[[], None] | None = None
+    ) -> object: ...
+
+
+class ApprovalDesk:
+    """Answers every call of one session exactly once."""
+
+    def __init__(
+        self,
+        session_id: str,
+        *,
+        environment: Environment,
+        append: Append,
+        hub: Hub,
+    ) -> None:
+        self._session_id = session_id
+        self._environment = environment
+        self._append = append
+        self._hub = hub
+        self._in_order = asyncio.Lock()
+        self.config_version: dict[str, int] | None = None
+        self.stopped_by: str | None = None  # who pressed Stop, while a run ends
+
+    async def decide(self, call: OmniMessage, signal: AbortSignal) -> Decision:
+        """Return the one decision of the call; soon after `signal` fires."""
+        payload = cast("ToolCall", call.payload)
+        async with self._in_order:
+            session, row = await sync_to_async(self._look)(payload.tool_call_id)
+            if row is None:
+                answer = self._by_mode(payload, session)
+                if answer is not None:
+                    return answer
+                row = await self._ask(payload, session)
+        row, mode = await self._answered(row, signal)
+        return Decision(
+            event=decision_event(row, mode=mode, config_version=self.config_version),
+            arguments=row.edited_arguments,
+            is_recorded=row.decision_recorded,
+        )
+
+    def _by_mode(self, call: ToolCall, session: Session | None) -> Decision | None:
+        mode = session.approval_mode if session else None
+        permission = self._environment.permission_of(call.name)
+        answer = policy.verdict(mode, permission)
+        if answer == "ask":
+            return None
+        digest = self._digest(call)
+        return Decision(
+            event=ApprovalDecision(
+                decision=answer,
+                tool_call_id=call.tool_call_id,
+                source="mode",
+                via="auto",
+                mode=mode,
+                config_version=self.config_version,
+                arguments_sha256=digest,
+                executed_sha256=digest if answer == "allow" else None,
+            )
+        )
+
+    async def _ask(self, call: ToolCall, session: Session | None) -> ApprovalRequest:
+        permission = self._environment.permission_of(call.name)
+        row = ApprovalRequest(
+            session_id=self._session_id,
+            tool_call_id=call.tool_call_id,
+            name=call.name,
+            arguments=call.arguments,
+            workdir=self._environment.workdir_of(call.name, call.arguments),
+            permission=permission or "",
+            arguments_sha256=self._digest(call),
+            asked_because=policy.asked_because(session, permission),
+        )
+        asked = ApprovalRequested(
+            tool_call_id=call.tool_call_id,
+            arguments_sha256=row.arguments_sha256,
+            workdir=row.workdir,
+            asked_because=row.asked_because,
+        )
+
+        def store() -> None:
+            row.save(force_insert=True)
+            Session.objects.filter(pk=self._session_id, status="running").update(
+                status="waiting"
+            )
+
+        await self._append(event(asked), also=store)
+        self._hub.notify(self._session_id)
+        return row
+
+    async def _answered(
+        self, row: ApprovalRequest, signal: AbortSignal
+    ) -> tuple[ApprovalRequest, str | None]:
+        with self._hub.watch(self._session_id) as watch:
+            signal.add_callback(watch.wake)
+            try:
+                while True:
+                    if signal.aborted:
+                        await sync_to_async(self._settle)(row, signal.reason)
+                    session, now = await sync_to_async(self._look)(row.tool_call_id)
+                    if now is None:  # deleted with its session
+                        await sync_to_async(self._settle_lost)(row)
+                        return row, None
+                    if now.decision is not None:
+                        return now, session.approval_mode if session else None
+                    await watch.wait()
+            finally:
+                signal.remove_callback(watch.wake)
+
+    def _settle(self, row: ApprovalRequest, reason: str) -> None:
+        """Close a request nobody answered; an answer that came first stays."""
+        ApprovalRequest.objects.filter(pk=row.pk, decision=None).update(
+            decision="deny",
+            source="stream" if reason == "stream" else "interrupt",
+            via="auto",
+            decided_by=self.stopped_by if reason != "stream" else None,
+            decided_at=timezone.now(),
+        )
+
+    def _digest(self, call: ToolCall) -> str:
+        workdir = self._environment.workdir_of(call.name, call.arguments)
+        return arguments_sha256(call.name, workdir, call.arguments)
+
+    def _look(
+        self, tool_call_id: str
+    ) -> tuple[Session | None, ApprovalRequest | None]:
+        """Read the mode and the call's newest request, fresh."""
+        session = Session.objects.filter(pk=self._session_id).first()
+        requests = ApprovalRequest.objects.filter(
+            session_id=self._session_id, tool_call_id=tool_call_id
+        )
+        return session, requests.order_by("-attempt").first()
+
+    @staticmethod
+    def _settle_lost(row: ApprovalRequest) -> None:
+        row.decision, row.source, row.via = "deny", "interrupt", "auto"
+        row.decided_at = timezone.now()
+
+
+def decision_event(
+    row: ApprovalRequest, *, mode: str | None, config_version: dict[str, int] | None
+) -> ApprovalDecision:
+    """Return the event that says everything about a decided row."""
+    decided_at = row.decided_at or timezone.now()
+    waited = decided_at - row.requested_at
+    return ApprovalDecision(
+        decision=cast("Literal['allow', 'deny']", row.decision),
+        tool_call_id=row.tool_call_id,
+        attempt=row.attempt,
+        source=cast("DecisionSource", row.source),
+        via=cast("DecisionVia", row.via),
+        mode=mode,
+        decided_by=row.decided_by,
+        reason=row.reason or None,
+        config_version=config_version,
+        waited_ms=max(0, int(waited.total_seconds() * 1000)),
+        arguments_sha256=row.arguments_sha256,
+        shown_sha256=row.shown_sha256 or None,
+        executed_sha256=row.arguments_sha256 if row.decision == "allow" else None,
+    )
+
+
+def mark_recorded(session_id: str, events: list[ApprovalDecision]) -> Callable[[], Any]:
+    """Return what belongs into the transaction that records the decisions."""
+
+    def store() -> None:
+        for decided in events:
+            ApprovalRequest.objects.filter(
+                session_id=session_id,
+                tool_call_id=decided.tool_call_id,
+                attempt=decided.attempt,
+            ).update(decision_recorded=True)
+        if not ApprovalRequest.objects.filter(
+            session_id=session_id, decision=None
+        ).exists():
+            Session.objects.filter(pk=session_id, status="waiting").update(
+                status="running"
+            )
+
+    return store

@@ -1,0 +1,264 @@
+"""The pump of one live session: runs tasks, keeps the record, feeds the watchers.
+
+Responsibilities: exactly one task at a time; every complete message is on record
+before anybody sees it; streaming pieces go to the output log; whoever watches is
+woken. Flow of a task: 1. A message is a queued row first. 2. The loop takes it (row gone
+and text recorded in one transaction) and yields messages. 3. Pieces of text are
+appended to their item; complete messages were recorded by `SessionRecorder` before
+they came. 4. At the end one transaction writes the checkpoint and `idle`, or finds
+another queued row and goes on.
+
+Who may start or stop a task is the supervisor's matter; what a call may do, the
+desk's; what a watcher sees, the viewer's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+
+from django.utils import timezone
+
+from sessions_app.engine import AgentLoop
+from sessions_app.engine.decision import RecordError
+from sessions_app.environment import AbortSignal, Environment
+from sessions_app.llm.client import LLMClient
+from sessions_app.models import QueuedMessage, Session
+from sessions_app.runtime.approvals import ApprovalDesk, mark_recorded
+from sessions_app.runtime.hub import Hub
+from sessions_app.runtime.items import ItemNames
+from sessions_app.runtime.output_log import OutputLog
+from sessions_app.runtime.session_sink import SessionSink
+from sessions_app.runtime.tasks import TaskSet
+from traces_app.omnimessage import OmniMessage, image_url, user_text
+from traces_app.omnimessage.payloads import ApprovalDecision, RequestBegin, ToolCallOutput
+from traces_app.reader import StoredEvent
+from traces_app.writer import TraceWriteError, TraceWriter
+
+logger = logging.getLogger(__name__)
+
+RECENT = 256  # events kept for watchers, so that a live one needs no query
+
+
+class SessionRecorder:
+    """Writes messages of one session and tells the live session of them."""
+
+    def __init__(self, live: LiveSession) -> None:
+        self._live = live
+
+    async def __call__(self, *messages: OmniMessage) -> None:
+        """Store the messages in one transaction; raises `RecordError`."""
+        live = self._live
+        decided = [
+            m.payload for m in messages if isinstance(m.payload, ApprovalDecision)
+        ]
+        also = mark_recorded(live.session_id, decided) if decided else None
+        await live.append(*messages, also=also)
+
+
+class LiveSession:
+    """A session that is loaded in this process."""
+
+    def __init__(
+        self, session: Session, *, owner_id: str, writer: TraceWriter, hub: Hub
+    ) -> None:
+        self.session_id: str = session.pk
+        self.trace_id: int = session.trace_id
+        self.writer = writer
+        self.hub = hub
+        self.log = OutputLog(self.session_id)
+        self.record = SessionRecorder(self)
+        self.sink = SessionSink(
+            self.session_id,
+            owner_id=owner_id,
+            log=self.log,
+            hub=hub,
+            record=self.record,
+        )
+        self.recent: deque[StoredEvent] = deque(maxlen=RECENT)
+        self.environment: Environment | None = None
+        self.desk: ApprovalDesk | None = None
+        self.loop: AgentLoop | None = None
+        self.client: LLMClient | None = None
+        self.config_version: dict[str, int] = {}
+        self.trouble: str = ""  # why the last task stopped without a record of it
+        self.used_at = time.monotonic()
+        self._names = ItemNames()  # in record order
+        self._piece_names = ItemNames()  # in the order the loop yields
+        self._request_seqs: deque[int] = deque()  # recorded, not yet yielded
+        self._signal: AbortSignal | None = None
+        self._tasks = TaskSet()
+
+    @property
+    def is_busy(self) -> bool:
+        """Return whether a task runs."""
+        return self._signal is not None
+
+    def run(self, *, aborted: bool = False) -> None:
+        """Work off what is queued, or go on with a turn that came back."""
+        self.trouble = ""
+        self._signal = AbortSignal()
+        if aborted:
+            self._signal.abort()
+        self._tasks.spawn(self._pump(self._signal), f"task {self.session_id}")
+
+    def interrupt(self, username: str | None) -> bool:
+        """Stop the running task; False when none runs."""
+        if self._signal is None:
+            return False
+        if self.desk:
+            self.desk.stopped_by = username
+        self._signal.abort()
+        return True
+
+    async def append(
+        self, *messages: OmniMessage, also: Callable[[], None] | None = None
+    ) -> list[StoredEvent]:
+        """Record messages and rows in one transaction; raises `RecordError`."""
+        try:
+            stored = await self.writer.append(self.trace_id, *messages, also=also)
+        except TraceWriteError as error:
+            raise RecordError(str(error)) from error
+        for event in stored:
+            await self._recorded(event)
+        self.hub.notify(self.session_id)
+        return stored
+
+    async def _recorded(self, event: StoredEvent) -> None:
+        if self.recent and event.seq != self.recent[-1].seq + 1:
+            self.recent.clear()  # another process wrote in between
+        self.recent.append(event)
+        item = self._names.of_complete(event.message, event.seq)
+        payload = event.message.payload
+        if isinstance(payload, RequestBegin):
+            self._request_seqs.append(event.seq)
+        if isinstance(payload, ToolCallOutput):
+            self.sink.bindings.pop(payload.tool_call_id, None)
+            await self._settle_output(payload)
+        elif item and item in self.log.items:
+            await self.log.close(item)
+
+    async def _settle_output(self, output: ToolCallOutput) -> None:
+        """Let go of an output's log as far as the complete message replaces it."""
+        span = output.details.get("log")
+        if not span:
+            await self.log.close(output.tool_call_id)
+        elif not output.details.get("running"):
+            item = self.log.items.get(span["item"])
+            is_whole = item is None or (span["start"], span["stop"]) == (0, item.stop)
+            if is_whole and not output.details.get("truncated"):
+                await self.log.close(span["item"])
+            else:
+                await self.log.retire(span["item"])
+
+    async def _pump(self, signal: AbortSignal) -> None:
+        goes_on = True
+        while goes_on:
+            try:
+                await self._run_loop(signal)
+            except RecordError as error:
+                self.trouble = str(error)
+                logger.error("Task of %s stopped: %s", self.session_id, error)
+            except Exception:
+                # The person must see that the task ended, and can go on.
+                self.trouble = "The task stopped on an internal error; see the log."
+                logger.exception("Task of %s failed", self.session_id)
+            goes_on = await self._end_of_task(signal)
+        self._signal = None
+        self.used_at = time.monotonic()
+        self.hub.notify(self.session_id)
+
+    async def _run_loop(self, signal: AbortSignal) -> None:
+        assert self.loop is not None
+        async with contextlib.aclosing(self.loop.run(signal=signal)) as stream:
+            async for message in stream:
+                if message.is_partial:
+                    self._take_piece(message)
+                    continue
+                seq = 0
+                if isinstance(message.payload, RequestBegin):
+                    seq = self._request_seqs.popleft()
+                self._piece_names.of_complete(message, seq)
+
+    def _take_piece(self, message: OmniMessage) -> None:
+        payload = message.payload
+        named = self._piece_names.of_piece(message)
+        text = getattr(payload, "text", "") or getattr(payload, "thinking", "")
+        if named and text:
+            self.log.append(named[0], text, named[1])
+            self.hub.notify(self.session_id, state=False)
+
+    async def _end_of_task(self, signal: AbortSignal) -> bool:
+        """Write the checkpoint and `idle`; True when a queued message came first."""
+        goes_on = False
+
+        def store() -> None:
+            nonlocal goes_on
+            rows = Session.objects.select_for_update().filter(pk=self.session_id)
+            rows.first()
+            queued = QueuedMessage.objects.filter(session_id=self.session_id)
+            goes_on = queued.exists() and not (signal.aborted or self.trouble)
+            if goes_on:
+                return
+            if signal.aborted:
+                back_to_draft(self.session_id)
+            rows.update(status="idle", last_activity_at=timezone.now())
+
+        for wait_s in (0.0, 0.5, 2.0):
+            await asyncio.sleep(wait_s)
+            try:
+                await self.writer.append(self.trace_id, also=store, checkpoint=True)
+            except TraceWriteError as error:
+                logger.error("End of task of %s: %s", self.session_id, error)
+                continue
+            return goes_on
+        return False
+
+    async def take_queued(self) -> list[OmniMessage]:
+        """Record what was queued during the task; the loop sends it next."""
+        taken: list[OmniMessage] = []
+        queued = QueuedMessage.objects.filter(session_id=self.session_id)
+        rows = [row async for row in queued]
+        for row in rows:
+            messages = queued_messages(row)
+            with contextlib.suppress(QueuedMessage.DoesNotExist):
+                await self.append(*messages, also=partial(claim, row))
+                taken += messages
+        return taken
+
+    async def aclose(self) -> None:
+        """Stop at once, without settling anything: recovery does that."""
+        await self._tasks.cancel()
+        if self.environment:
+            await self.environment.aclose()
+        await self.sink.aclose()
+        await self.log.aclose()
+        if self.client:
+            await self.client.aclose()
+
+
+def queued_messages(row: QueuedMessage) -> list[OmniMessage]:
+    """Return a queued row as the messages a task starts with."""
+    return [user_text(row.text), *(image_url(image) for image in row.images)]
+
+
+def claim(row: QueuedMessage) -> None:
+    """Take the row, or raise `DoesNotExist` when it was recalled meanwhile."""
+    if not QueuedMessage.objects.filter(pk=row.pk).delete()[0]:
+        raise QueuedMessage.DoesNotExist
+
+
+def back_to_draft(session_id: str) -> None:
+    """Put queued messages back into the composer's draft."""
+    rows = list(QueuedMessage.objects.filter(session_id=session_id))
+    if rows:
+        session = Session.objects.get(pk=session_id)
+        texts = [session.draft, *(row.text for row in rows)]
+        session.draft = "\n\n".join(text for text in texts if text)
+        session.save(update_fields=["draft"])
+        QueuedMessage.objects.filter(pk__in=[row.pk for row in rows]).delete()

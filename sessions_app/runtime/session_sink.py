@@ -1,0 +1,107 @@
+"""Turns what an Environment tells into rows, log and news of one session."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.utils import timezone
+
+from sessions_app.engine.decision import Recorder
+from sessions_app.environment import ProcessChange
+from sessions_app.models import CommandSession, ProcessState
+from sessions_app.runtime.hub import Hub
+from sessions_app.runtime.output_log import OutputLog
+from sessions_app.runtime.tasks import TaskSet
+from traces_app.omnimessage import event
+from traces_app.omnimessage.payloads import ProcessEvicted
+
+
+class SessionSink:
+    """The OutputSink of a live session; `bindings` says which item a call shows."""
+
+    def __init__(
+        self,
+        session_id: str,
+        *,
+        owner_id: str,
+        log: OutputLog,
+        hub: Hub,
+        record: Recorder,
+    ) -> None:
+        self._session_id = session_id
+        self._record = record
+        self._owner_id = owner_id
+        self._log = log
+        self._hub = hub
+        self._tasks = TaskSet()
+        self._last: dict[str, Any] = {}  # per process: its newest row task
+        self.bindings: dict[str, tuple[str, int]] = {}
+
+    def bind(self, tool_call_id: str, item_id: str) -> None:
+        """Remember from where on the call shows the item."""
+        item = self._log.items.get(item_id)
+        self.bindings[tool_call_id] = (item_id, item.stop if item else 0)
+        self._hub.notify(self._session_id, state=False)
+
+    def write(self, item_id: str, text: str) -> None:
+        """Append to the log and wake the watchers at once."""
+        self._log.append(item_id, text)
+        self._hub.notify(self._session_id, state=False)
+
+    def open_line(self, item_id: str, text: str) -> None:
+        """Show the open line when a watcher comes by."""
+        self._log.set_open_line(item_id, text)
+        self._hub.notify(self._session_id, state=False)
+
+    async def drain(self, item_id: str) -> None:
+        """Slow the producer while the disk is behind."""
+        await self._log.drain(item_id)
+
+    def process(self, change: ProcessChange) -> None:
+        """Keep the command's row true, in the order of its changes."""
+        before = self._last.get(change.process_id)
+        task = self._tasks.spawn(self._store(change, before), change.process_id)
+        self._last[change.process_id] = task
+
+    async def _store(self, change: ProcessChange, before: Any) -> None:
+        if before is not None:
+            await before
+        await sync_to_async(self._row)(change)
+        if change.change in ("exited", "evicted"):
+            await self._log.finish(change.process_id)
+            self._last.pop(change.process_id, None)
+        if change.change == "evicted":
+            await self._record(event(ProcessEvicted(process_id=change.process_id)))
+        self._hub.notify(self._session_id)
+
+    def _row(self, change: ProcessChange) -> None:
+        if change.change == "started":
+            CommandSession.objects.create(
+                process_id=change.process_id,
+                session_id=self._session_id,
+                owner_id=self._owner_id,
+                tool_call_id=change.tool_call_id,
+                pid=change.pid,
+                start_ticks=change.start_ticks,
+                cmd=change.cmd,
+                cwd=change.cwd,
+            )
+            return
+        rows = CommandSession.objects.filter(process_id=change.process_id)
+        if change.change == "backgrounded":
+            rows.update(is_background=True)
+            return
+        state = ProcessState.EXITED
+        if change.change == "evicted":
+            state = ProcessState.EVICTED
+        rows.update(
+            state=state,
+            exit_code=change.exit_code,
+            signal=change.signal or "",
+            ended_at=timezone.now(),
+        )
+
+    async def aclose(self) -> None:
+        """Wait for the rows of processes that have ended."""
+        await self._tasks.join()

@@ -1,0 +1,227 @@
+"""Making and changing session rows. Synchronous; each function is one transaction."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from sessions_app.config.project_config import ModelEntry, ProjectConfig
+from sessions_app.models import (
+    Agent,
+    ApprovalMode,
+    Project,
+    QueuedMessage,
+    Session,
+)
+from sessions_app.runtime import configs
+from sessions_app.runtime.refusal import conflict, invalid, not_found
+from traces_app import writer
+from traces_app.models import Trace
+from traces_app.omnimessage import OmniMessage, event
+from traces_app.omnimessage.payloads import ConfigInForce, SessionMeta
+
+TITLE_LENGTH = 60
+LEVELS = ("none", "low", "medium", "high", "xhigh", "max")
+MAX_TEXT = 1024 * 1024  # characters of one message
+MAX_IMAGES = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What a person asks for; None means the project's default."""
+
+    agent: str | None = None
+    model: str | None = None  # PROVIDER/ID
+    thinking_level: str | None = None
+    workspace: str | None = None
+    approval_mode: str | None = None
+    title: str = ""
+    any_workspace: bool = False  # a terminal's caller may use any of his folders
+
+
+def create(project: Project, user: Any, wish: Wish) -> Session:
+    """Make a session with its Trace; raises `Refusal` naming the field."""
+    config, project_version = configs.current(project)
+    agent = _agent(project, config, wish.agent)
+    agent_config, agent_version = configs.current_agent(agent)
+    model = _model(config, wish.model)
+    level = wish.thinking_level or agent_config.model.thinking_level
+    if level is not None and level not in LEVELS:
+        raise invalid(
+            "thinking_level", f"{level!r} is no thinking level: {', '.join(LEVELS)}."
+        )
+    mode = wish.approval_mode or config.approval.mode
+    if mode not in ApprovalMode.values:
+        known = ", ".join(ApprovalMode.values)
+        raise invalid("approval_mode", f"{mode!r} is no approval mode: {known}.")
+    session_id = new_session_id()
+    workspace = _workspace(project, config, session_id, wish)
+    username = user.get_username() if user and user.is_authenticated else ""
+    version = {"project": project_version, "agent": agent_version}
+    with transaction.atomic():
+        trace = writer.create_trace(
+            session_id=session_id,
+            project=project.slug,
+            owner=username,
+            title=wish.title.strip(),
+        )
+        session = Session.objects.create(
+            id=session_id,
+            project=project,
+            agent=agent,
+            trace=trace,
+            provider=model.provider,
+            model_id=model.model_id,
+            thinking_level=level,
+            workspace=str(workspace),
+            approval_mode=mode,
+            mode_set_by=username,
+            mode_set_at=timezone.now(),
+            title=wish.title.strip()[:200],
+            created_by=user if username else None,
+        )
+        writer.append(
+            trace.pk, _opening(session, model, agent_config.system_prompt, version)
+        )
+    return session
+
+
+def _opening(
+    session: Session, model: ModelEntry, system_prompt: str, version: dict[str, int]
+) -> list[OmniMessage]:
+    meta = SessionMeta(
+        session_id=session.pk,
+        provider=model.provider,
+        model_id=model.model_id,
+        model_context_window=model.context_window,
+        system_prompt=system_prompt,
+        workspace=session.workspace,
+    )
+    return [OmniMessage(payload=meta), event(ConfigInForce(version=version))]
+
+
+def new_session_id() -> str:
+    """Return `session-YYYY-MM-DD-HH-MM-SS-<8 hex>`."""
+    return f"session-{timezone.now():%Y-%m-%d-%H-%M-%S}-{secrets.token_hex(4)}"
+
+
+def _agent(project: Project, config: ProjectConfig, name: str | None) -> Agent:
+    name = name or config.default_agent
+    agent = Agent.objects.filter(project=project, name=name).first()
+    if agent is None:
+        known = ", ".join(project.agents.values_list("name", flat=True))
+        raise invalid("agent", f"The project has no agent {name!r}. It has: {known}.")
+    return agent
+
+
+def _model(config: ProjectConfig, name: str | None) -> ModelEntry:
+    name = name or config.default_model
+    for entry in config.models:
+        if f"{entry.provider}/{entry.model_id}" == name:
+            return entry
+    known = ", ".join(f"{m.provider}/{m.model_id}" for m in config.models)
+    raise invalid("model", f"The project has no model {name!r}. It has: {known}.")
+
+
+def _workspace(
+    project: Project, config: ProjectConfig, session_id: str, wish: Wish
+) -> Path:
+    if not wish.workspace:
+        folder: Path = settings.WORKSPACES_DIR / project.slug / session_id
+        folder.mkdir(parents=True, mode=0o700)
+        return folder
+    if "\x00" in wish.workspace:
+        raise invalid("workspace", "A path cannot hold a NUL character.")
+    path = Path(os.path.realpath(Path(wish.workspace).expanduser()))
+    roots = [Path(os.path.realpath(root)) for root in config.workspace_roots]
+    roots.append(settings.WORKSPACES_DIR / project.slug)
+    if not wish.any_workspace and not any(path.is_relative_to(r) for r in roots):
+        allowed = ", ".join(str(root) for root in roots)
+        raise invalid(
+            "workspace", f"{path} is not below an allowed folder. Allowed: {allowed}."
+        )
+    if path.is_relative_to(settings.DATA_DIR):
+        raise invalid("workspace", "The server's data folder cannot be a workspace.")
+    if not path.is_dir():
+        raise invalid("workspace", f"{path} is not a folder on this machine.")
+    return path
+
+
+def enqueue(
+    session_id: str,
+    *,
+    text: str,
+    images: list[str],
+    user: Any,
+    queue: bool,
+    is_busy: bool,
+) -> bool:
+    """Store a message as a queued row; True when it starts a task.
+
+    `is_busy` is what the live session says: a row that still reads running although
+    nothing runs is taken over. Raises `Refusal` 409 `busy` when a task runs and the
+    caller does not queue.
+    """
+    _check_message(text, images)
+    with transaction.atomic():
+        rows = Session.objects.select_for_update().filter(pk=session_id)
+        session = rows.filter(deleted_at=None).first()
+        if session is None:
+            raise not_found(f"The session {session_id}")
+        if session.is_archived:
+            raise conflict("archived", "The session is archived: unarchive it first.")
+        runs = is_busy or session.status == "waiting"
+        if runs and not queue:
+            raise conflict(
+                "busy",
+                "A task of this session is running or waits for a decision. "
+                "Queue the message, or stop the task first.",
+            )
+        QueuedMessage.objects.create(
+            session=session, text=text, images=images, created_by=user
+        )
+        title = session.title or first_line(text)
+        changes: dict[str, Any] = {"last_activity_at": timezone.now(), "title": title}
+        if not runs:
+            changes |= {"status": "running", "draft": ""}
+        rows.update(**changes)
+        if title != session.title:
+            Trace.objects.filter(pk=session.trace_id).update(title=title)
+    return not runs
+
+
+def _check_message(text: str, images: list[str]) -> None:
+    if not text.strip() and not images:
+        raise invalid("text", "The message is empty: write what the agent should do.")
+    if len(text) > MAX_TEXT:
+        raise invalid(
+            "text",
+            f"The message has {len(text):,} characters; {MAX_TEXT:,} are allowed. "
+            "Put the text into a file of the workspace and name it instead.",
+        )
+    if len(images) > MAX_IMAGES:
+        raise invalid("images", f"{len(images)} images; {MAX_IMAGES} are allowed.")
+    for image in images:
+        if not image.startswith(("data:image/", "https://", "http://")):
+            raise invalid("images", "An image is a data: or http(s) URL.")
+
+
+def first_line(text: str) -> str:
+    """Return a message's title: its first line, 60 characters."""
+    lines = text.strip().splitlines()
+    return lines[0].strip()[:TITLE_LENGTH] if lines else ""
+
+
+def recall(session_id: str, queued_id: int) -> str:
+    """Take a queued message back and return its text; 409 once it was delivered."""
+    row = QueuedMessage.objects.filter(session_id=session_id, pk=queued_id).first()
+    if row is None or not QueuedMessage.objects.filter(pk=row.pk).delete()[0]:
+        raise conflict("delivered", "The message was delivered already.")
+    return row.text

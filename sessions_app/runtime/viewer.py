@@ -1,0 +1,228 @@
+"""The pump of one watcher: turns what is new in a session into frames, in order.
+
+Flow of one round: 1. wait for a wake, a second at most. 2. Sent something less than
+33 ms ago? Wait for the rest of that window, so that floods are coalesced while a
+sparse line leaves at once. 3. Bindings and text for elements the watcher has.
+4. Events, in order. 5. New streaming items and their text. 6. State, if it may be
+another. A watcher that does not read costs at most its window: text waits in the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Iterator
+from dataclasses import dataclass, field
+
+from asgiref.sync import sync_to_async
+
+from sessions_app.runtime.feed import Feed, Span
+from sessions_app.runtime.hub import Hub, Watch
+from sessions_app.runtime.items import ItemNames, is_text_item
+from traces_app import reader
+from traces_app.reader import StoredEvent
+
+FRAME_S = 0.033
+WINDOW = 256 * 1024  # characters on their way to a watcher that has not acked them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventFrame:
+    """A recorded event; `item` is the streaming element it replaces, if shown."""
+
+    event: StoredEvent
+    item: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemFrame:
+    """A streaming text or thought the watcher has no element for yet."""
+
+    item: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BindFrame:
+    """The output element of a call shows the item from `start` on."""
+
+    call_id: str
+    item: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResetFrame:
+    """The watcher has text the log never made durable: cut it at `start`."""
+
+    item: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineFrame:
+    """The line that is still open, droppable."""
+
+    item: str
+    at: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateFrame:
+    """Something beside the Trace may have changed: status, pending calls, queue."""
+
+
+Frame = Span | EventFrame | ItemFrame | BindFrame | ResetFrame | LineFrame | StateFrame
+
+
+@dataclass(slots=True)
+class Viewer:
+    """One watcher's position: what it has of each item, and the last event."""
+
+    feed: Feed
+    hub: Hub
+    have: dict[str, int] = field(default_factory=dict)
+    seq: int = 0
+    sent: int = 0  # characters of text sent
+    _acked: int = 0
+    _shown: set[str] = field(default_factory=set)  # text items with an element
+    _bound: dict[str, tuple[str, int]] = field(default_factory=dict)
+    _lines: dict[str, str] = field(default_factory=dict)
+    _names: ItemNames = field(default_factory=ItemNames)
+    _watch: Watch | None = None
+
+    async def frames(self) -> AsyncGenerator[Frame, None]:
+        """Yield what the watcher lacks, for ever."""
+        self._names = await sync_to_async(names_at)(self.feed.trace_id, self.seq)
+        self._shown = {item for item in self.have if is_text_item(item)}
+        with self.hub.watch(self.feed.session_id) as watch:
+            self._watch = watch
+            for frame in await self._resets():
+                yield frame
+            async for frame in self._events():
+                yield frame
+            for item in await self._gone():
+                yield ResetFrame(item=item, start=0)
+            while True:
+                sent_at = 0.0
+                async for frame in self._round(watch):
+                    yield frame
+                    if isinstance(frame, Span):
+                        sent_at = time.monotonic()
+                is_woken = await watch.wait()
+                rest = FRAME_S - (time.monotonic() - sent_at)
+                if is_woken and rest > 0:
+                    await asyncio.sleep(rest)
+                watch.is_state = watch.is_state or not is_woken
+
+    def ack(self, received: int) -> None:
+        """Take note of how much the watcher has read in all."""
+        self._acked = max(self._acked, received)
+        if self._watch:
+            self._watch.wake(state=False)
+
+    def ask_again(self, item: str, offset: int) -> None:
+        """Send an item from `offset` on, because the watcher found a gap."""
+        self.have[item] = offset
+        if self._watch:
+            self._watch.wake(state=False)
+
+    async def _round(self, watch: Watch) -> AsyncGenerator[Frame, None]:
+        is_state, watch.is_state = watch.is_state, False
+        for frame in self._new_bindings():
+            yield frame
+        async for span in self._new_text():
+            yield span
+        async for frame in self._events():
+            yield frame
+        async for frame in self._new_items():
+            yield frame
+        for line in self._new_lines():
+            yield line
+        if is_state:
+            yield StateFrame()
+
+    async def _events(self) -> AsyncGenerator[Frame, None]:
+        while events := await self.feed.events(self.seq):
+            for event in events:
+                self.seq = event.seq
+                item = self._names.of_complete(event.message, event.seq)
+                if item in self._shown:
+                    self._shown.discard(item)
+                    self.have.pop(item, None)
+                    yield EventFrame(event=event, item=item)
+                else:
+                    yield EventFrame(event=event, item=None)
+
+    def _new_bindings(self) -> Iterator[BindFrame]:
+        for call_id, bound in self.feed.bindings().items():
+            if self._bound.get(call_id) != bound:
+                self._bound[call_id] = bound
+                item, start = bound
+                self.have.setdefault(item, start)
+                yield BindFrame(call_id=call_id, item=item, start=start)
+
+    async def _new_text(self) -> AsyncGenerator[Span, None]:
+        """Yield the next piece of each item that has an element already."""
+        ends = await self.feed.ends()
+        for item in list(self.have):
+            end = ends.get(item)
+            if end is None or end <= self.have[item]:
+                continue
+            if self.sent - self._acked >= WINDOW:
+                return
+            span = await self.feed.read(item, self.have[item])
+            if span is None:
+                continue
+            self.have[item] = span.stop
+            self.sent += len(span.text)
+            if span.stop < end and self._watch:
+                self._watch.wake(state=False)  # more to come, after this frame
+            yield span
+
+    async def _new_items(self) -> AsyncGenerator[Frame, None]:
+        for item in await self.feed.ends():
+            if is_text_item(item) and item not in self.have:
+                self._shown.add(item)
+                self.have[item] = 0
+                yield ItemFrame(item=item)
+                async for span in self._new_text():
+                    yield span
+
+    def _new_lines(self) -> Iterator[LineFrame]:
+        for item, (at, text) in self.feed.open_lines().items():
+            if self.have.get(item) == at and self._lines.get(item, "") != text:
+                self._lines[item] = text
+                yield LineFrame(item=item, at=at, text=text)
+
+    async def _resets(self) -> list[ResetFrame]:
+        """Find what the watcher has beyond the log: it was lost with its server."""
+        ends = await self.feed.ends()
+        resets = []
+        for item, offset in list(self.have.items()):
+            if item in ends and ends[item] < offset:
+                self.have[item] = ends[item]
+                resets.append(ResetFrame(item=item, start=ends[item]))
+        return resets
+
+    async def _gone(self) -> list[str]:
+        """Find half texts the watcher shows that nobody will complete any more."""
+        ends = await self.feed.ends()
+        gone = [item for item in self._shown if item not in ends]
+        for item in gone:
+            self._shown.discard(item)
+            self.have.pop(item, None)
+        return gone
+
+
+def names_at(trace_id: int, seq: int) -> ItemNames:
+    """Return the item names as they stand after event `seq`."""
+    begin = reader.last_event(trace_id, "request_begin", upto=seq)
+    if begin is None:
+        return ItemNames()
+    names = ItemNames(begin.seq)
+    for event in reader.iter_events(trace_id, after=begin.seq):
+        if event.seq > seq:
+            break
+        names.of_complete(event.message, event.seq)
+    return names
