@@ -11,7 +11,6 @@ from sessions_app.config.documents import (
     entries_at,
     mapping_at,
     read_document,
-    value_at,
 )
 from sessions_app.config.schema_check import did_you_mean
 from sessions_app.config.tool_definition import (
@@ -30,10 +29,6 @@ BUILTIN_TOOLS = frozenset(
         "read_image",
         "describe_image",
     }
-)
-# What they start can write, whatever the document says about them.
-WRITING_TOOLS = frozenset(
-    {"exec_command", "input_command", "run_subagent", "input_subagent"}
 )
 _DAY_S = 86_400.0
 _TOOLS: Path = ("tools", "builtin")
@@ -143,7 +138,7 @@ def _definitions(
     seen: dict[str, int] = {}
     for path, entry in entries_at(document, _TOOLS):
         name = entry["name"]
-        problem = _entry_problem(document, path, name, implemented)
+        problem = _name_problem(document, path, name, implemented)
         if name in seen:
             message = f"duplicate tool name {name}; the first is on line {seen[name]}"
             problem = document.problem((*path, "name"), message)
@@ -155,20 +150,18 @@ def _definitions(
     return definitions, problems
 
 
-def _entry_problem(
+def _name_problem(
     document: Document, path: Path, name: str, implemented: Collection[str]
 ) -> Problem | None:
     if name not in implemented:
         meant = did_you_mean(name, implemented)
         remedy = (
-            f"did you mean {meant}?" if meant else "known: " + ", ".join(implemented)
+            f"did you mean {meant}?"
+            if meant
+            else "known: " + ", ".join(sorted(implemented))
         )
         message = f"no tool is implemented under the name {name}; {remedy}"
         return document.problem((*path, "name"), message)
-    permission = value_at(document, (*path, "permission"))
-    if permission == "r" and name in WRITING_TOOLS:
-        message = f"{name} can write, so it cannot be declared r; use rw"
-        return document.problem((*path, "permission"), message)
     return None
 
 
@@ -182,6 +175,5 @@ def _definition_problem(
     try:
         definitions.append(ToolDefinition.from_config(dict(entry)))
     except ConfigError as error:
-        field_path = (*path, "parameters") if "parameters" in str(error) else path
-        return document.problem(field_path, str(error))
+        return document.problem((*path, error.field), error.message)
     return None

@@ -127,6 +127,7 @@ class ProjectConfig:
             warnings=(*warnings, *problems),
         )
         problems += _reference_problems(document, config)
+        problems += _rule_problems(document)
         if problems and not lenient:
             raise DocumentError(problems)
         return config
@@ -224,3 +225,11 @@ def _reference_problems(document: Document, config: ProjectConfig) -> list[Probl
         elif key == "vision_model" and entry is not None and not entry.vision:
             problems.append(document.problem((key,), f"{name} has no vision"))
     return problems
+
+
+def _rule_problems(document: Document) -> list[Problem]:
+    """Refuse rules as long as nothing applies them: one that denies would lie."""
+    if not mapping_at(document, "approval").get("rules"):
+        return []
+    message = "rules are not applied by this release; leave the list empty"
+    return [document.problem(("approval", "rules"), message)]

@@ -109,9 +109,7 @@ def test_anchor_may_be_used_again() -> None:
 
 def test_anchors_that_multiply_are_bounded() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
-    lines += [
-        f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)
-    ]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
 
     assert "unfolds" in only_problem("\n".join(lines))[2]
 
