@@ -32,8 +32,9 @@ async def no_such_socket(scope: Scope, receive: Any, send: Any) -> None:
 
 
 # URLRouter takes ASGI applications where the stubs expect views.
-nothing: Any = re_path("", no_such_socket)
-sockets: Any = AuthMiddlewareStack(URLRouter([*websocket_urlpatterns, nothing]))
+nothing: Any = no_such_socket
+addresses: list[Any] = [*websocket_urlpatterns, re_path("", nothing)]
+sockets: Any = AuthMiddlewareStack(URLRouter(addresses))
 application: Application = ProtocolTypeRouter(
     {"http": http_application, "websocket": OwnPagesOnly(sockets)}
 )

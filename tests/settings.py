@@ -11,15 +11,21 @@ atexit.register(shutil.rmtree, _folder, ignore_errors=True)
 
 # An empty variable counts as unset and also keeps a developer's .env out.
 for _line in (Path(__file__).parent.parent / ".env.example").read_text().splitlines():
-    _name, _is_variable, _ = _line.lstrip("# ").partition("=")
+    _name, _is_variable, _ = _line.partition("=")
     if _is_variable and _name.isidentifier():
         os.environ[_name] = ""
 for _name in [name for name in os.environ if name.endswith("_API_KEY")]:
     os.environ[_name] = ""
 os.environ["PENGUIN_DATA_DIR"] = str(_folder / "data")
 os.environ["PENGUIN_WORKSPACES_DIR"] = str(_folder / "workspaces")
+# Commands are login shells: a heavy profile would cost a second for each of them.
+os.environ.setdefault(
+    "PLAYWRIGHT_BROWSERS_PATH", str(Path.home() / ".cache" / "ms-playwright")
+)
+os.environ["HOME"] = str(_folder / "home")
+(_folder / "home").mkdir()
 
-from penguin_web.settings import *  # noqa: E402, F403
+from penguin_web.settings import *  # noqa: E402, F403 (the environment comes first)
 
 ALLOWED_HOSTS = ["testserver", "localhost", "127.0.0.1"]
 # Argon2 takes 50 ms on purpose; a suite logs in hundreds of times.
