@@ -1,1 +1,1 @@
-
+"""The product: projects, agents, sessions, approvals, and the agent that runs in them."""

@@ -1,1 +1,1 @@
-
+"""Commands of the product."""

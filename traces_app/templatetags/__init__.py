@@ -1,1 +1,1 @@
-
+"""Template tags of the record's pages."""
