@@ -18,7 +18,7 @@ def key_text(given: str, default: Path, *, name: str) -> str:
     path = Path(given) if given else default
     try:
         if not given and not path.exists():
-            _make_key(path)
+            make_key(path)
         text = path.read_text().strip()
     except OSError as error:
         raise ImproperlyConfigured(
@@ -29,10 +29,10 @@ def key_text(given: str, default: Path, *, name: str) -> str:
     return text
 
 
-def _make_key(path: Path) -> None:
+def make_key(path: Path) -> None:
     """Write a whole key or nothing: two first starts at once must agree on one."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "w") as file:
         file.write(secrets.token_urlsafe(48))

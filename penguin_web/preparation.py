@@ -1,4 +1,4 @@
-"""What a process does once before it serves: database, default project, static files."""
+"""What a process does once before it serves: database, keys, static files."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from penguin_web import __version__
+from penguin_web.keys import make_key
+from traces_app.signing import signing_key
 
 
 def migrate() -> None:
@@ -19,6 +21,13 @@ def migrate() -> None:
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         call_command("migrate", verbosity=0, interactive=False)
+
+
+def make_keys() -> None:
+    """Make the keys that are missing, now and not when somebody needs them."""
+    signing_key()
+    if not settings.SECRETS_KEY_FILE.exists():
+        make_key(settings.SECRETS_KEY_FILE)
 
 
 def collect_static() -> None:

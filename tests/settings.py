@@ -24,6 +24,7 @@ os.environ.setdefault(
 )
 os.environ["HOME"] = str(_folder / "home")
 (_folder / "home").mkdir()
+(_folder / "data" / "static").mkdir(parents=True)
 
 from penguin_web.settings import *  # noqa: E402, F403 (the environment comes first)
 

@@ -47,6 +47,7 @@ class Command(BaseCommand):
             logger.warning(warning)
         if host not in settings.ALLOWED_HOSTS:
             settings.ALLOWED_HOSTS.append(host)
+        preparation.make_keys()
         preparation.migrate()
         runtime.ensure_default_project()
         preparation.collect_static()
