@@ -44,6 +44,7 @@ from sessions_app.runtime.stream import ServerSentEvent, open_stream
 from sessions_app.runtime.supervisor import start_supervisor, stop_supervisor
 from sessions_app.runtime.viewer import Viewer
 from traces_app import reader
+from traces_app.models import Trace
 from traces_app.omnimessage import OmniMessage, event
 from traces_app.omnimessage.payloads import ModeChanged
 from traces_app.reader import StoredEvent
@@ -53,6 +54,7 @@ __all__ = [
     "ItemState",
     "Refusal",
     "ServerLock",
+    "ServerSentEvent",
     "Snapshot",
     "Span",
     "Wish",
@@ -275,9 +277,10 @@ async def send_input(
         raise conflict("not_running", f"The process {process_id} takes no input.")
 
 
-def trace_events(session: Session, **filters: Any) -> list[StoredEvent]:
-    """Return a page of the session's Trace, ascending. Sync."""
-    return reader.events(session.trace_id, **filters)
+def trace_events(record: Session | Trace, **filters: Any) -> list[StoredEvent]:
+    """Return a page of a session's Trace, ascending; an import has no session. Sync."""
+    trace_id = record.pk if isinstance(record, Trace) else record.trace_id
+    return reader.events(trace_id, **filters)
 
 
 def viewer(session: Session, *, have: dict[str, int], seq: int) -> Viewer:
@@ -289,11 +292,13 @@ def viewer(session: Session, *, have: dict[str, int], seq: int) -> Viewer:
 async def stream_events(
     session: Session, last_id: str | None
 ) -> AsyncGenerator[ServerSentEvent, None]:
-    """Yield the session's stream after `last_id`; `ValueError` when it is not ours."""
+    """Return the session's stream after `last_id`; None: from what comes next.
+
+    Its place is taken before this returns. `ValueError` when the id is not ours.
+    """
     watcher = viewer(session, have={}, seq=0)
     stream = await open_stream(watcher.feed, watcher, last_id)
-    async for item in stream.events():
-        yield item
+    return stream.events()
 
 
 def watch_project(slug: str) -> AbstractContextManager[Watch]:
