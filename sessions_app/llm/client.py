@@ -34,9 +34,16 @@ class CredentialsError(LLMError):
 
 
 class InvalidRequestError(LLMError):
-    """The provider calls the request invalid; sending it again cannot help."""
+    """The provider calls the request invalid; sending it again cannot help.
+
+    `is_too_long`: the conversation exceeds what the model can take.
+    """
 
     is_retryable = False
+
+    def __init__(self, message: str, *, is_too_long: bool = False) -> None:
+        super().__init__(message)
+        self.is_too_long = is_too_long
 
 
 class RequestTimeoutError(LLMError):

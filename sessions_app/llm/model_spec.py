@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -31,6 +32,17 @@ class ModelSpec:
         if self.protocol != "demo":
             return self.name
         return "Demo (no AI)" if self.is_vision else "Demo (no AI, text only)"
+
+    @property
+    def needs_key(self) -> bool:
+        """Return whether asking without a key is pointless; a local server needs none."""
+        return self.protocol != "demo" and self.base_url is None
+
+    @property
+    def key_hint(self) -> str:
+        """Return what to do about a missing or rejected key."""
+        name = re.sub(r"[^A-Z0-9]", "_", self.provider.upper())
+        return f"set {name}_API_KEY in the server's environment and restart it"
 
 
 def split_model_name(name: str) -> tuple[str, str]:
