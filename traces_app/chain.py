@@ -49,3 +49,8 @@ def link(previous: bytes, header_text: str) -> bytes:
 def text_digest(text: str) -> bytes:
     """Return the plain SHA-256 of a text."""
     return hashlib.sha256(text.encode()).digest()
+
+
+def parse(text: str) -> Any:
+    """Parse what `canonical` wrote."""
+    return json.loads(text)

@@ -8,14 +8,16 @@ any Trace says that this one was there, and the witness file says it all once mo
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 from django.db import connections, transaction
 
 from traces_app import chain, witness
-from traces_app.models import Checkpoint, JournalEntry, Trace, TraceEvent
+from traces_app.models import Checkpoint, JournalEntry, TraceEvent
 from traces_app.omnimessage import now
 from traces_app.signing import signing_key
 
@@ -41,9 +43,13 @@ class Statement:
     def from_text(cls, text: str) -> Statement:
         """Read the signed text; raises ValueError when it is no statement."""
         value = json.loads(text)
-        fields = {name: value.get(name) for name in cls.__dataclass_fields__}
-        if value.get("v") != chain.VERSION or None in fields.values():
+        if not isinstance(value, dict) or value.get("v") != chain.VERSION:
             raise ValueError("not the text of a checkpoint")
+        fields: dict[str, Any] = {n: value.get(n) for n in cls.__dataclass_fields__}
+        for name, field in fields.items():
+            wanted = int if name in ("number", "seq", "count") else str
+            if type(field) is not wanted:
+                raise ValueError(f"a checkpoint without a right {name}")
         return cls(**fields)
 
 
@@ -127,9 +133,14 @@ def as_line(text: str, signature: bytes) -> str:
     return chain.canonical({**json.loads(text), "signature": signature.hex()})
 
 
-def trace_of(statement: Statement) -> Trace | None:
-    """Return the Trace a statement is about, None for one that is gone."""
-    return Trace.objects.filter(session_id=statement.trace).first()
+def statement_of_line(line: Mapping[str, Any]) -> tuple[Statement, str, bytes] | None:
+    """Return statement, signed text and signature of such a line, None for others."""
+    try:
+        signature = bytes.fromhex(line["signature"])
+        text = chain.canonical({k: v for k, v in line.items() if k != "signature"})
+        return Statement.from_text(text), text, signature
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def _lines(using: str, after: int, to: int) -> list[str]:

@@ -24,6 +24,7 @@ __all__ = [
     "events",
     "head_seq",
     "iter_events",
+    "parts_of",
     "trace_for",
 ]
 
@@ -125,11 +126,12 @@ def _filtered(
 
 def _stored(rows: QuerySet[TraceEvent]) -> list[StoredEvent]:
     found: list[Any] = list(rows.values_list(*_FIELDS))
-    parts = _parts([row[0] for row in found if row[8]])
+    parts = parts_of([row[0] for row in found if row[8]])
     return [_event(row, parts.get(row[0], ())) for row in found]
 
 
-def _parts(event_ids: Sequence[int]) -> dict[int, list[tuple[int, str]]]:
+def parts_of(event_ids: Sequence[int]) -> dict[int, list[tuple[int, str]]]:
+    """Return (offset, text) of the parts of each body, to be put in by `body.join`."""
     found: dict[int, list[tuple[int, str]]] = {}
     if event_ids:
         rows = BodyPart.objects.filter(body_id__in=event_ids).order_by("id")

@@ -44,6 +44,27 @@ def signing_key() -> SigningKey:
     return _load(Path(settings.SIGNING_KEY_FILE))
 
 
+def known_keys() -> dict[str, bytes]:
+    """Return key id -> public key: the one in use, and retired ones.
+
+    A retired key stands in hex in a file `*.pub` beside the one in use.
+    """
+    key = signing_key()
+    known = {key.key_id: key.public_bytes}
+    for path in Path(settings.SIGNING_KEY_FILE).parent.glob("*.pub"):
+        try:
+            public = bytes.fromhex(path.read_text().strip())
+        except ValueError as error:
+            raise SigningKeyError(f"{path} holds no public key in hex.") from error
+        known[key_id_of(public)] = public
+    return known
+
+
+def key_id_of(public_bytes: bytes) -> str:
+    """Return the short name of a key, which checkpoints carry."""
+    return hashlib.sha256(public_bytes).hexdigest()[:16]
+
+
 def is_signed(public_bytes: bytes, signature: bytes, text: str) -> bool:
     """Return whether the signature over the text was made by that key."""
     try:
@@ -68,7 +89,7 @@ def _load(path: Path) -> SigningKey:
     if not isinstance(private, Ed25519PrivateKey):
         raise SigningKeyError(f"The signing key {path} is no Ed25519 key.")
     public = private.public_key().public_bytes_raw()
-    return SigningKey(private, public, hashlib.sha256(public).hexdigest()[:16])
+    return SigningKey(private, public, key_id_of(public))
 
 
 def _make(path: Path) -> None:

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 from django.conf import settings
 
 logger = logging.getLogger(__name__)
+Line = tuple[int, dict[str, Any] | None]  # its number and what it says
 _TAIL_BYTES = 16 * 1024  # some thirty lines
 
 
@@ -51,7 +52,7 @@ def append(number: int, read: Callable[[int, int], Sequence[str]]) -> None:
         logger.exception("checkpoint %d has no line in %s", number, path)
 
 
-def lines(path: Path | None = None) -> Iterator[tuple[int, dict[str, Any] | None]]:
+def lines(path: Path | None = None) -> Iterator[Line]:
     """Yield line number and parsed line, None for one that cannot be read."""
     path = path or witness_path()
     if not path.exists():
