@@ -1,0 +1,103 @@
+"""The engine for a Python program: a session without a database or a server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+
+from sessions_app.engine.agent_loop import AgentLoop
+from sessions_app.engine.approver import Approver
+from sessions_app.engine.decision import Approve, Decision, RecordError
+from sessions_app.engine.history import History
+from sessions_app.engine.options import LoopOptions
+from sessions_app.engine.retry import describe
+from sessions_app.engine.tool_run import Tools
+from sessions_app.environment.tool import AbortSignal
+from sessions_app.llm.client import LLMClient
+from traces_app.omnimessage import OmniMessage
+
+Record = Callable[[OmniMessage], Awaitable[None]]
+_DEFAULTS = LoopOptions()
+
+
+class AgentSession:
+    """A conversation with tools; nothing runs that `approve` does not allow.
+
+    `record` is awaited for every complete message and event, one at a time, before
+    the message is yielded and before a tool starts; when it raises, the run stops.
+    `history` continues an earlier session: `History.from_messages` of its record.
+    """
+
+    def __init__(
+        self,
+        *,
+        llm: LLMClient,
+        environment: Tools,
+        system_prompt: str,
+        record: Record | None = None,
+        options: LoopOptions = _DEFAULTS,
+        history: History | None = None,
+    ) -> None:
+        self._environment = environment
+        self._approver = Approver(approve=None, tools=environment)
+        self._loop = AgentLoop(
+            llm=llm,
+            environment=environment,
+            system_prompt=system_prompt,
+            history=history or History(),
+            record=_OneByOne(record),
+            decide=self._decide,
+            options=options,
+        )
+
+    @property
+    def history(self) -> History:
+        """What the model sees next, and what is open."""
+        return self._loop.history
+
+    async def run(
+        self,
+        messages: Sequence[OmniMessage] = (),
+        *,
+        approve: Approve | None = None,
+        signal: AbortSignal | None = None,
+    ) -> AsyncGenerator[OmniMessage, None]:
+        """Give the model the messages and yield all that happens until it is done.
+
+        `approve` is asked once for each complete tool call; without it, and when it
+        raises or says anything but "allow", the call is denied.
+        """
+        if self._loop.is_running:
+            raise RuntimeError("a run of this session has not ended yet")
+        self._approver = Approver(approve=approve, tools=self._environment)
+        async with aclosing(self._loop.run(messages, signal=signal)) as stream:
+            async for message in stream:
+                yield message
+
+    def retry_now(self) -> None:
+        """End the wait before the next attempt at a failed request."""
+        self._loop.retry_now()
+
+    async def _decide(self, call: OmniMessage, signal: AbortSignal) -> Decision:
+        return await self._approver.decide(call, signal)
+
+
+class _OneByOne:
+    """Gives a recorder of single messages what belongs together, in one piece."""
+
+    def __init__(self, record: Record | None) -> None:
+        self._record = record
+        self._turn = asyncio.Lock()  # first come, first served
+
+    async def __call__(self, *messages: OmniMessage) -> None:
+        if self._record is None:
+            return
+        async with self._turn:
+            for message in messages:
+                try:
+                    await self._record(message)
+                except RecordError:
+                    raise
+                except Exception as error:
+                    raise RecordError(f"recording failed: {describe(error)}") from error

@@ -1,0 +1,104 @@
+"""Puts messages on record, into the history and on the stream, in one order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sessions_app.engine.channel import Channel
+from sessions_app.engine.decision import Recorder
+from sessions_app.engine.history import History
+from traces_app.omnimessage import OmniMessage
+from traces_app.omnimessage import payloads as p
+from traces_app.omnimessage.codec import dumps, loads
+
+
+class _Entry:
+    """One call of the recorder; `messages` is emptied when it fails."""
+
+    def __init__(self, messages: Sequence[OmniMessage]) -> None:
+        self.messages = tuple(messages)
+        self.is_settled = False
+        self.shown = asyncio.Event()
+
+
+class Tape:
+    """The only way a complete message or an event leaves the engine.
+
+    Several tasks record at once without waiting for each other. The recorder keeps
+    the order in which it is called; whatever order the calls return in, history and
+    stream get the messages in that order too, and only after they are on record.
+    """
+
+    def __init__(
+        self, *, record: Recorder, history: History, stream: Channel[OmniMessage]
+    ) -> None:
+        self.history = history
+        self._record = record
+        self._stream = stream
+        self._entries: deque[_Entry] = deque()
+
+    async def record(self, *messages: OmniMessage) -> tuple[OmniMessage, ...]:
+        """Store the messages together, then show them; return them as stored.
+
+        Raises what the recorder raises; then none of them is in the history.
+        """
+        entry = _Entry([as_stored(message) for message in messages])
+        self._entries.append(entry)
+        stored = entry.messages
+        try:
+            await self._record(*stored)
+        except BaseException:
+            entry.messages = ()
+            raise
+        finally:
+            entry.is_settled = True
+            self._advance()
+        await entry.shown.wait()
+        return stored
+
+    def note(self, *messages: OmniMessage) -> None:
+        """Take in messages that somebody else has put on record."""
+        entry = _Entry(messages)
+        entry.is_settled = True
+        self._entries.append(entry)
+        self._advance()
+
+    async def piece(self, message: OmniMessage) -> None:
+        """Show a streaming piece, or a child's message; neither is recorded."""
+        await self._stream.offer(message)
+
+    def _advance(self) -> None:
+        while self._entries and self._entries[0].is_settled:
+            entry = self._entries.popleft()
+            for message in entry.messages:
+                self.history.feed(message)
+                self._stream.put(message)
+            entry.shown.set()
+
+
+def as_stored(message: OmniMessage) -> OmniMessage:
+    """Return the message with NUL and lone surrogates replaced as the record does.
+
+    So the live history equals the one folded from the record, and a digest covers
+    the arguments people can read there.
+    """
+    payload: p.ModelPayload
+    match message.payload:
+        case p.Text() as text:
+            payload = replace(text, text=_stored(text.text))
+        case p.Thinking() as thought:
+            payload = replace(thought, thinking=_stored(thought.thinking))
+        case p.ToolCall() as call:
+            payload = replace(
+                call, name=_stored(call.name), arguments=_stored(call.arguments)
+            )
+        case _:
+            return message
+    return replace(message, payload=payload)
+
+
+def _stored(text: str) -> str:
+    return str(loads(dumps(text)))
