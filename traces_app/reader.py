@@ -24,23 +24,32 @@ __all__ = [
     "events",
     "head_seq",
     "iter_events",
+    "last_event",
     "parts_of",
     "trace_for",
 ]
 
-_FIELDS = (
-    "id",
+_COLUMNS = (
     "seq",
     "segment",
-    "hash",
     "kind",
     "size",
+    "timestamp",
+    "type",
+    "tool_call_id",
     "tool",
+    "decision",
+    "status",
+)
+_FIELDS = (
+    "id",
+    "hash",
     "body__text",
     "body__has_parts",
     "body__erased_at",
     "body__erased_by",
     "body__erased_because",
+    *_COLUMNS,
 )
 _FIND_BATCH = 500  # candidates looked at between two looks at the limit
 
@@ -99,6 +108,17 @@ def head_seq(trace_id: int) -> int:
     return rows.values_list("seq", flat=True).first() or 0
 
 
+def last_event(
+    trace_id: int, kind: str, *, upto: int | None = None
+) -> StoredEvent | None:
+    """Return the newest event of a kind, at or before seq `upto` when it is given."""
+    rows = TraceEvent.objects.filter(trace_id=trace_id, kind=kind)
+    if upto is not None:
+        rows = rows.filter(seq__lte=upto)
+    newest = rows.order_by("-seq").values_list("seq", flat=True).first()
+    return event_at(trace_id, newest) if newest else None
+
+
 def iter_events(
     trace_id: int, after: int = 0, batch: int = 1000
 ) -> Iterator[StoredEvent]:
@@ -126,7 +146,7 @@ def _filtered(
 
 def _stored(rows: QuerySet[TraceEvent]) -> list[StoredEvent]:
     found: list[Any] = list(rows.values_list(*_FIELDS))
-    parts = parts_of([row[0] for row in found if row[8]])
+    parts = parts_of([row[0] for row in found if row[3]])
     return [_event(row, parts.get(row[0], ())) for row in found]
 
 
@@ -143,17 +163,13 @@ def parts_of(event_ids: Sequence[int]) -> dict[int, list[tuple[int, str]]]:
 
 
 def _event(row: Sequence[Any], parts: Sequence[tuple[int, str]]) -> StoredEvent:
-    _, seq, segment, hash_, kind, size, tool, text, _, erased_at, by, because = row
+    _, hash_, text, _, erased_at, by, because, *columns = row
     erasure = None
     if erased_at is not None:
         erasure = Erasure(by=by, at=erased_at.isoformat(), reason=because)
     return StoredEvent(
-        seq=seq,
-        segment=segment,
         hash=bytes(hash_).hex(),
-        kind=kind,
         json=body.join(text, parts),
-        size=size,
-        tool=tool,
         erasure=erasure,
+        **dict(zip(_COLUMNS, columns, strict=True)),
     )

@@ -10,7 +10,9 @@ from sessions_app.models.project import Project
 class Agent(models.Model):
     """The document (system prompt, tools, limits) lives in `ConfigVersion`."""
 
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="agents")
+    project = models.ForeignKey(
+        Project, on_delete=models.CASCADE, related_name="agents"
+    )
     name = models.SlugField(max_length=60)
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -21,20 +21,20 @@ class ApprovalRequest(models.Model):
     attempt = models.PositiveSmallIntegerField(default=1)
     name = models.CharField(max_length=200)
     arguments = models.TextField()  # JSON text as the model wrote it
-    workdir = models.TextField(null=True)  # noqa: DJ001 (null: not a command)
+    workdir = models.TextField(null=True)
     permission = models.CharField(max_length=2, blank=True)  # "r", "rw", "" unknown
     origin = models.JSONField(default=list)  # child session ids, outermost first
     arguments_sha256 = models.CharField(max_length=64)
     asked_because = models.CharField(max_length=300)
     requested_at = models.DateTimeField(auto_now_add=True)
-    decision = models.CharField(max_length=5, null=True)  # noqa: DJ001 (null: pending)
+    decision = models.CharField(max_length=5, null=True)
     source = models.CharField(max_length=10, blank=True)
     via = models.CharField(max_length=10, blank=True)
-    decided_by = models.CharField(max_length=150, null=True)  # noqa: DJ001 (null: nobody)
+    decided_by = models.CharField(max_length=150, null=True)
     decided_at = models.DateTimeField(null=True)
     reason = models.TextField(blank=True)
     shown_sha256 = models.CharField(max_length=64, blank=True)
-    edited_arguments = models.TextField(null=True)  # noqa: DJ001 (null: not edited)
+    edited_arguments = models.TextField(null=True)
     decision_recorded = models.BooleanField(default=False)
 
     class Meta:

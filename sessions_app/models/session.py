@@ -61,7 +61,7 @@ class Session(models.Model):
     depth = models.PositiveSmallIntegerField(default=0)
     provider = models.CharField(max_length=60)
     model_id = models.CharField(max_length=200)
-    thinking_level = models.CharField(max_length=10, null=True, blank=True)  # noqa: DJ001 (null: the provider's default)
+    thinking_level = models.CharField(max_length=10, null=True, blank=True)
     workspace = models.TextField()  # absolute
     approval_mode = models.CharField(max_length=12, choices=ApprovalMode)
     mode_set_by = models.CharField(max_length=150, blank=True)  # username

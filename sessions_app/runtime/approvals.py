@@ -17,9 +17,10 @@ from typing import Any, Literal, Protocol, cast
 from asgiref.sync import sync_to_async
 from django.utils import timezone
 
-from sessions_app.engine.decision import Decision
+from sessions_app.engine.decision import Decision, RecordError
 from sessions_app.engine.digest import arguments_sha256
 from sessions_app.environment import AbortSignal, Environment
+from sessions_app.environment.workdir import command_workdir
 from sessions_app.models import ApprovalRequest, Session
 from sessions_app.runtime import policy
 from sessions_app.runtime.hub import Hub
@@ -59,6 +60,7 @@ class ApprovalDesk:
         self._in_order = asyncio.Lock()
         self.config_version: dict[str, int] | None = None
         self.stopped_by: str | None = None  # who pressed Stop, while a run ends
+        self.is_closed = False  # the process ends: pending cards outlive it
 
     async def decide(self, call: OmniMessage, signal: AbortSignal) -> Decision:
         """Return the one decision of the call; soon after `signal` fires."""
@@ -99,22 +101,9 @@ class ApprovalDesk:
 
     async def _ask(self, call: ToolCall, session: Session | None) -> ApprovalRequest:
         permission = self._environment.permission_of(call.name)
-        row = ApprovalRequest(
-            session_id=self._session_id,
-            tool_call_id=call.tool_call_id,
-            name=call.name,
-            arguments=call.arguments,
-            workdir=self._environment.workdir_of(call.name, call.arguments),
-            permission=permission or "",
-            arguments_sha256=self._digest(call),
-            asked_because=policy.asked_because(session, permission),
-        )
-        asked = ApprovalRequested(
-            tool_call_id=call.tool_call_id,
-            arguments_sha256=row.arguments_sha256,
-            workdir=row.workdir,
-            asked_because=row.asked_because,
-        )
+        if session is None:
+            raise LookupError(f"The row of {self._session_id} is gone: nobody can say.")
+        row = new_request(session, call, permission=permission)
 
         def store() -> None:
             row.save(force_insert=True)
@@ -122,7 +111,7 @@ class ApprovalDesk:
                 status="waiting"
             )
 
-        await self._append(event(asked), also=store)
+        await self._append(asked_event(row), also=store)
         self._hub.notify(self._session_id)
         return row
 
@@ -133,6 +122,8 @@ class ApprovalDesk:
             signal.add_callback(watch.wake)
             try:
                 while True:
+                    if self.is_closed:
+                        raise RecordError("The server stops; nothing is settled now.")
                     if signal.aborted:
                         await sync_to_async(self._settle)(row, signal.reason)
                     session, now = await sync_to_async(self._look)(row.tool_call_id)
@@ -159,9 +150,7 @@ class ApprovalDesk:
         workdir = self._environment.workdir_of(call.name, call.arguments)
         return arguments_sha256(call.name, workdir, call.arguments)
 
-    def _look(
-        self, tool_call_id: str
-    ) -> tuple[Session | None, ApprovalRequest | None]:
+    def _look(self, tool_call_id: str) -> tuple[Session | None, ApprovalRequest | None]:
         """Read the mode and the call's newest request, fresh."""
         session = Session.objects.filter(pk=self._session_id).first()
         requests = ApprovalRequest.objects.filter(
@@ -173,6 +162,36 @@ class ApprovalDesk:
     def _settle_lost(row: ApprovalRequest) -> None:
         row.decision, row.source, row.via = "deny", "interrupt", "auto"
         row.decided_at = timezone.now()
+
+
+def new_request(
+    session: Session, call: ToolCall, *, permission: str | None
+) -> ApprovalRequest:
+    """Return the unsaved row that asks a person about the call."""
+    workdir = command_workdir(session.workspace, call.name, call.arguments)
+    return ApprovalRequest(
+        session=session,
+        tool_call_id=call.tool_call_id,
+        name=call.name,
+        arguments=call.arguments,
+        workdir=workdir,
+        permission=permission or "",
+        arguments_sha256=arguments_sha256(call.name, workdir, call.arguments),
+        asked_because=policy.asked_because(session, permission),
+    )
+
+
+def asked_event(row: ApprovalRequest) -> OmniMessage:
+    """Return the event that says a person is asked."""
+    return event(
+        ApprovalRequested(
+            tool_call_id=row.tool_call_id,
+            attempt=row.attempt,
+            arguments_sha256=row.arguments_sha256,
+            workdir=row.workdir,
+            asked_because=row.asked_because,
+        )
+    )
 
 
 def decision_event(

@@ -14,12 +14,12 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.text import Truncator
-from sessions_app.environment.registry import implemented_names
 
 from sessions_app.config.documents import DocumentError, default_document
 from sessions_app.config.project_config import AgentConfig, ProjectConfig
 from sessions_app.config.schema_check import did_you_mean
 from sessions_app.config.yaml_positions import parse
+from sessions_app.environment.registry import implemented_names
 from sessions_app.models import Agent, ConfigVersion, Project
 
 DEFAULT_PROJECT = "default"
@@ -133,13 +133,25 @@ def create_project(
     user: User | None = None,
 ) -> Project:
     """Make a project with its document and the agent that document names."""
+    with transaction.atomic():
+        project = Project.objects.create(slug=slug, title=title)
+        begin_project(project, text=text, reason=reason, user=user)
+    return project
+
+
+def begin_project(
+    project: Project,
+    *,
+    text: str | None = None,
+    reason: str = "",
+    user: User | None = None,
+) -> None:
+    """Give a new project its document and the agent that document names."""
     text = default_document("project") if text is None else text
     config = ProjectConfig.from_yaml(text)
     with transaction.atomic():
-        project = Project.objects.create(slug=slug, title=title)
         create_agent(project, config.default_agent, reason=reason, user=user)
         save(project, text, base_version=0, reason=reason, user=user)
-    return project
 
 
 def create_agent(
@@ -151,9 +163,9 @@ def create_agent(
     user: User | None = None,
 ) -> Agent:
     """Make an agent with its document."""
-    text = default_document("agent") if text is None else text
     with transaction.atomic():
         agent = Agent.objects.create(project=project, name=name)
+        text = default_document("agent") if text is None else text
         save(agent, text, base_version=0, reason=reason, user=user)
     return agent
 

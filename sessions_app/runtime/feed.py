@@ -71,9 +71,7 @@ class Feed:
         live = self.live
         text = live.log.read(item, start) if live else None
         if text is None:
-            begin, text = await sync_to_async(read_chunks)(
-                self.session_id, item, start
-            )
+            begin, text = await sync_to_async(read_chunks)(self.session_id, item, start)
             start, text = begin, text[:CHUNK]
         return Span(item=item, start=start, text=text) if text else None
 

@@ -28,15 +28,25 @@ from sessions_app.engine import AgentLoop
 from sessions_app.engine.decision import RecordError
 from sessions_app.environment import AbortSignal, Environment
 from sessions_app.llm.client import LLMClient
-from sessions_app.models import QueuedMessage, Session
+from sessions_app.models import CommandSession, ProcessState, QueuedMessage, Session
 from sessions_app.runtime.approvals import ApprovalDesk, mark_recorded
 from sessions_app.runtime.hub import Hub
 from sessions_app.runtime.items import ItemNames
+from sessions_app.runtime.message_queue import (
+    back_to_draft,
+    claim,
+    ended_block,
+    queued_messages,
+)
 from sessions_app.runtime.output_log import OutputLog
 from sessions_app.runtime.session_sink import SessionSink
 from sessions_app.runtime.tasks import TaskSet
-from traces_app.omnimessage import OmniMessage, image_url, user_text
-from traces_app.omnimessage.payloads import ApprovalDecision, RequestBegin, ToolCallOutput
+from traces_app.omnimessage import OmniMessage
+from traces_app.omnimessage.payloads import (
+    ApprovalDecision,
+    RequestBegin,
+    ToolCallOutput,
+)
 from traces_app.reader import StoredEvent
 from traces_app.writer import TraceWriteError, TraceWriter
 
@@ -88,6 +98,7 @@ class LiveSession:
         self.config_version: dict[str, int] = {}
         self.trouble: str = ""  # why the last task stopped without a record of it
         self.used_at = time.monotonic()
+        self._is_closing = False
         self._names = ItemNames()  # in record order
         self._piece_names = ItemNames()  # in the order the loop yields
         self._request_seqs: deque[int] = deque()  # recorded, not yet yielded
@@ -120,6 +131,8 @@ class LiveSession:
         self, *messages: OmniMessage, also: Callable[[], None] | None = None
     ) -> list[StoredEvent]:
         """Record messages and rows in one transaction; raises `RecordError`."""
+        if self._is_closing:
+            raise RecordError("The server stops.")
         try:
             stored = await self.writer.append(self.trace_id, *messages, also=also)
         except TraceWriteError as error:
@@ -146,6 +159,10 @@ class LiveSession:
     async def _settle_output(self, output: ToolCallOutput) -> None:
         """Let go of an output's log as far as the complete message replaces it."""
         span = output.details.get("log")
+        process_id = output.details.get("process_id")
+        if process_id and output.details.get("running") is False:
+            ended = CommandSession.objects.filter(pk=process_id)
+            await ended.aupdate(exit_told=True)
         if not span:
             await self.log.close(output.tool_call_id)
         elif not output.details.get("running"):
@@ -210,6 +227,8 @@ class LiveSession:
             rows.update(status="idle", last_activity_at=timezone.now())
 
         for wait_s in (0.0, 0.5, 2.0):
+            if self._is_closing:
+                return False
             await asyncio.sleep(wait_s)
             try:
                 await self.writer.append(self.trace_id, also=store, checkpoint=True)
@@ -220,19 +239,41 @@ class LiveSession:
         return False
 
     async def take_queued(self) -> list[OmniMessage]:
-        """Record what was queued during the task; the loop sends it next."""
+        """Record what was queued, and what ended meanwhile; the loop sends it next."""
         taken: list[OmniMessage] = []
         queued = QueuedMessage.objects.filter(session_id=self.session_id)
-        rows = [row async for row in queued]
-        for row in rows:
+        for row in [row async for row in queued]:
+            taken += await self._tell_ended()
             messages = queued_messages(row)
             with contextlib.suppress(QueuedMessage.DoesNotExist):
                 await self.append(*messages, also=partial(claim, row))
                 taken += messages
         return taken
 
+    async def _tell_ended(self) -> list[OmniMessage]:
+        """Tell the model once which background commands ended since its last turn."""
+        untold = CommandSession.objects.filter(
+            session_id=self.session_id, is_background=True, exit_told=False
+        ).exclude(state=ProcessState.RUNNING)
+        rows = [row async for row in untold]
+        if not rows:
+            return []
+        block = ended_block(rows)
+        ids = [row.pk for row in rows]
+        told = CommandSession.objects.filter(pk__in=ids)
+        await self.append(block, also=partial(told.update, exit_told=True))
+        return [block]
+
     async def aclose(self) -> None:
-        """Stop at once, without settling anything: recovery does that."""
+        """Stop at once, without settling anything: recovery does that.
+
+        From here on nothing is recorded and no pending card is answered, so that
+        the Trace reads as if the process had been killed.
+        """
+        self._is_closing = True
+        if self.desk:
+            self.desk.is_closed = True
+            self.hub.notify(self.session_id)
         await self._tasks.cancel()
         if self.environment:
             await self.environment.aclose()
@@ -240,25 +281,3 @@ class LiveSession:
         await self.log.aclose()
         if self.client:
             await self.client.aclose()
-
-
-def queued_messages(row: QueuedMessage) -> list[OmniMessage]:
-    """Return a queued row as the messages a task starts with."""
-    return [user_text(row.text), *(image_url(image) for image in row.images)]
-
-
-def claim(row: QueuedMessage) -> None:
-    """Take the row, or raise `DoesNotExist` when it was recalled meanwhile."""
-    if not QueuedMessage.objects.filter(pk=row.pk).delete()[0]:
-        raise QueuedMessage.DoesNotExist
-
-
-def back_to_draft(session_id: str) -> None:
-    """Put queued messages back into the composer's draft."""
-    rows = list(QueuedMessage.objects.filter(session_id=session_id))
-    if rows:
-        session = Session.objects.get(pk=session_id)
-        texts = [session.draft, *(row.text for row in rows)]
-        session.draft = "\n\n".join(text for text in texts if text)
-        session.save(update_fields=["draft"])
-        QueuedMessage.objects.filter(pk__in=[row.pk for row in rows]).delete()

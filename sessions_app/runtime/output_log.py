@@ -222,9 +222,7 @@ def read_chunks(session_id: str, item_id: str, start: int) -> tuple[int, str]:
     an empty text means that nothing at or after `start` is stored.
     """
     chunk = (
-        OutputChunk.objects.filter(
-            session_id=session_id, item=item_id, stop__gt=start
-        )
+        OutputChunk.objects.filter(session_id=session_id, item=item_id, stop__gt=start)
         .order_by("start")
         .first()
     )

@@ -16,7 +16,14 @@ from asgiref.sync import sync_to_async
 from sessions_app.models import Session
 from sessions_app.runtime.feed import Feed, Span, pending_requests
 from sessions_app.runtime.items import is_text_item, kind_of
-from sessions_app.runtime.viewer import BindFrame, EventFrame, ItemFrame, Viewer
+from sessions_app.runtime.viewer import (
+    BindFrame,
+    EventFrame,
+    Frame,
+    ItemFrame,
+    StateFrame,
+    Viewer,
+)
 from traces_app import reader
 from traces_app.omnimessage import OmniMessage, StopReason
 from traces_app.omnimessage.payloads import (
@@ -53,24 +60,25 @@ class Stream:
     async def events(self) -> AsyncGenerator[ServerSentEvent, None]:
         """Yield what is new, for ever."""
         async for frame in self.viewer.frames():
-            match frame:
-                case ItemFrame(item=item):
-                    yield self._delta(item, 0, self._text(item, "start"))
-                case BindFrame(call_id=call_id, item=item, start=start):
-                    for event in self._bind(call_id, item, start):
-                        yield event
-                case Span():
-                    for event in self._span(frame):
-                        yield event
-                case EventFrame(event=stored, item=item):
-                    for event in self._recorded(stored, item):
-                        yield event
-                    if stored.kind in ("approval_request", "approval_decision"):
-                        async for event in self._status():
-                            yield event
-                case _:
-                    async for event in self._status():
-                        yield event
+            for event in self._encode(frame):
+                yield event
+            if isinstance(frame, (StateFrame, EventFrame)) and (
+                event := await self._status()
+            ):
+                yield event
+
+    def _encode(self, frame: Frame) -> Iterator[ServerSentEvent]:
+        match frame:
+            case ItemFrame(item=item):
+                yield self._delta(item, 0, self._text(item, "start"))
+            case BindFrame(call_id=call_id, item=item, start=start):
+                yield from self._bind(call_id, item, start)
+            case Span():
+                yield from self._span(frame)
+            case EventFrame(event=stored, item=item):
+                yield from self._recorded(stored, item)
+            case _:
+                pass
 
     def _bind(self, call_id: str, item: str, start: int) -> Iterator[ServerSentEvent]:
         self._calls[item] = call_id
@@ -119,11 +127,12 @@ class Stream:
         stop = _output(call_id, "stop", reason=output.stop_reason)
         yield self._delta(item, at, stop)
 
-    async def _status(self) -> AsyncGenerator[ServerSentEvent, None]:
+    async def _status(self) -> ServerSentEvent | None:
         data = await sync_to_async(self._read_state)()
-        if data != self._state:
-            self._state = data
-            yield ServerSentEvent(id=str(self.viewer.seq), event="status", data=data)
+        if data == self._state:
+            return None
+        self._state = data
+        return ServerSentEvent(id=str(self.viewer.seq), event="status", data=data)
 
     def _read_state(self) -> str:
         session = Session.objects.filter(pk=self.session_id).first()

@@ -1,0 +1,53 @@
+"""For those who look: pumps, streams, pages of the Trace. Nothing here changes a thing."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import AbstractContextManager
+from typing import Any
+
+from sessions_app.models import Session
+from sessions_app.runtime import supervisor
+from sessions_app.runtime.feed import Feed
+from sessions_app.runtime.hub import Watch
+from sessions_app.runtime.stream import ServerSentEvent, open_stream
+from sessions_app.runtime.viewer import Viewer
+from traces_app import reader
+from traces_app.models import Trace
+from traces_app.reader import StoredEvent
+
+
+def trace_events(record: Session | Trace, **filters: Any) -> list[StoredEvent]:
+    """Return a page of a session's Trace, ascending; an import has no session. Sync."""
+    trace_id = record.pk if isinstance(record, Trace) else record.trace_id
+    return reader.events(trace_id, **filters)
+
+
+def viewer(session: Session, *, have: dict[str, int], seq: int) -> Viewer:
+    """Return the pump of one watcher of the session."""
+    feed = Feed(session.pk, session.trace_id)
+    return Viewer(feed=feed, hub=supervisor.current().hub, have=have, seq=seq)
+
+
+async def stream_events(
+    session: Session, last_id: str | None
+) -> AsyncGenerator[ServerSentEvent, None]:
+    """Return the session's stream after `last_id`; None: from what comes next.
+
+    Its place is taken before this returns. `ValueError` when the id is not ours.
+    """
+    watcher = viewer(session, have={}, seq=0)
+    stream = await open_stream(watcher.feed, watcher, last_id)
+    return stream.events()
+
+
+def watch_project(slug: str) -> AbstractContextManager[Watch]:
+    """Give a watch on the project's list of sessions."""
+    return supervisor.current().hub.watch(f"project:{slug}")
+
+
+def trouble(session_id: str) -> str:
+    """Return why the last task stopped without a record of it, or ""."""
+    owner = supervisor.peek()
+    live = owner.live.get(session_id) if owner else None
+    return live.trouble if live else ""
