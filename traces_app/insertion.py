@@ -162,7 +162,12 @@ class Batch:
             kind=columns.kind,
             json=draft.text,
             size=size,
+            timestamp=columns.timestamp,
+            type=columns.type,
+            tool_call_id=columns.tool_call_id,
             tool=tool,
+            decision=columns.decision,
+            status=columns.status,
         )
         head.seq, head.hash = seq, hash_
         if starts_segment(columns.kind, columns.status):

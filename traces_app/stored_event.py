@@ -26,7 +26,12 @@ class StoredEvent:
     kind: str
     json: str  # the exact text; of an erased body its stand-in
     size: int  # bytes of the body as it was recorded
+    timestamp: str
+    type: str  # of the envelope
+    tool_call_id: str | None = None
     tool: str | None = None  # also of decisions and outputs of the tool's calls
+    decision: str | None = None
+    status: str | None = None  # stop reason of an output, status of an ended request
     erasure: Erasure | None = None
     _message: OmniMessage | None = field(default=None, repr=False, compare=False)
 

@@ -27,6 +27,8 @@ _JSON_NAMES: dict[type[p.Payload], dict[str, str]] = {
 _ALWAYS = {"details", "decided_by", "workdir", "by"}
 # An escape in JSON text, told apart from an escaped backslash before "u0000".
 _ESCAPED_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
+# NUL, or one half of a surrogate pair.
+_ESCAPED_ODDITY = re.compile(r"\\u(0000|[dD][89a-fA-F])")
 
 
 class CodecError(ValueError):
@@ -50,9 +52,15 @@ def storable(text: str) -> str:
 
 
 def loads(line: str) -> Any:
-    """Parse one JSON value; duplicate keys and NaN are refused with `CodecError`."""
+    """Parse one JSON value; duplicate keys and NaN are refused with `CodecError`.
+
+    NUL and lone surrogates that the line holds as escapes come out storable.
+    """
     try:
-        return json.loads(line, object_pairs_hook=_unique, parse_constant=_refuse)
+        value = json.loads(line, object_pairs_hook=_unique, parse_constant=_refuse)
+        if _ESCAPED_ODDITY.search(line):
+            value = json.loads(storable(json.dumps(value, ensure_ascii=False)))
+        return value
     except RecursionError as error:
         raise CodecError("nested too deeply") from error
     except json.JSONDecodeError as error:
