@@ -1,0 +1,54 @@
+// Following: the page scrolls along while its reader is at the end, and never otherwise.
+
+const NEAR_END = 96; // pixels
+
+const conversation = document.getElementById("conversation");
+const button = document.getElementById("to-latest");
+const root = document.scrollingElement;
+
+let follows = false;
+let count = 0;
+
+const fromEnd = () => root.scrollHeight - root.clientHeight - root.scrollTop;
+
+function isHeld() {
+  const selection = document.getSelection();
+  const selects = selection && !selection.isCollapsed && conversation.contains(selection.anchorNode);
+  return selects || Boolean(document.activeElement?.closest(".approval"));
+}
+
+function showButton() {
+  const isShown = !follows && fromEnd() > NEAR_END;
+  button.hidden = !isShown;
+  if (!isShown) count = 0;
+  button.querySelector("[data-label]").textContent = count ? `${count} new` : "Latest";
+}
+
+function toEnd() {
+  root.scrollTop = root.scrollHeight;
+}
+
+addEventListener("scroll", () => {
+  follows = fromEnd() < NEAR_END;
+  showButton();
+}, { passive: true });
+
+new ResizeObserver(() => {
+  if (follows && !isHeld()) toEnd();
+  else showButton();
+}).observe(conversation);
+
+document.addEventListener("htmx:load", (event) => {
+  if (!follows && event.detail.elt.matches(".turn, .turn > *")) count += 1;
+});
+
+button.addEventListener("click", () => {
+  toEnd();
+  document.getElementById("message")?.focus({ preventScroll: true });
+});
+
+const [entry] = performance.getEntriesByType("navigation");
+const isFirst = !location.hash && entry?.type !== "reload" && entry?.type !== "back_forward";
+if (isFirst) toEnd();
+follows = fromEnd() < NEAR_END;
+showButton();
