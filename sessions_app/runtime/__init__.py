@@ -26,10 +26,17 @@ from sessions_app.runtime.feed import Span, item_kind, pending_requests
 from sessions_app.runtime.owner import AlreadyServed, ServerLock
 from sessions_app.runtime.refusal import Refusal, conflict, invalid, not_found
 from sessions_app.runtime.sessions import Wish
-from sessions_app.runtime.snapshot import ItemState, Snapshot, item_text, snapshot
+from sessions_app.runtime.snapshot import (
+    ItemState,
+    Snapshot,
+    item_text,
+    process_list,
+    snapshot,
+)
 from sessions_app.runtime.stream import ServerSentEvent
 from sessions_app.runtime.supervisor import start_supervisor, stop_supervisor
 from sessions_app.runtime.watching import (
+    call_events,
     stream_events,
     trace_events,
     trouble,
@@ -47,6 +54,7 @@ __all__ = [
     "Span",
     "Wish",
     "archive",
+    "call_events",
     "conflict",
     "create_session",
     "decide",
@@ -59,6 +67,7 @@ __all__ = [
     "kill_process",
     "not_found",
     "pending_requests",
+    "process_list",
     "processes",
     "recall_queued",
     "rename",

@@ -23,6 +23,11 @@ def trace_events(record: Session | Trace, **filters: Any) -> list[StoredEvent]:
     return reader.events(trace_id, **filters)
 
 
+def call_events(session: Session, tool_call_id: str) -> list[StoredEvent]:
+    """Return all events of one call: request, decision, start, output. Sync."""
+    return reader.call_events(session.trace_id, tool_call_id)
+
+
 def viewer(session: Session, *, have: dict[str, int], seq: int) -> Viewer:
     """Return the pump of one watcher of the session."""
     feed = Feed(session.pk, session.trace_id)
