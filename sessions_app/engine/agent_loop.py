@@ -9,7 +9,7 @@ Responsibilities
 
 Flow
   1. Close what a crash or a failed record left open; tell what a cut answer produced;
-     record the inputs; decide and run calls that are still open.
+     take in what is to be said; decide and run calls that are still open.
   2. Take in queued messages; compact when the context is full; ask the model.
      Its calls are decided and run while it is still writing.
   3. `request_end` as soon as the stream ends; then wait for all outputs.
@@ -117,6 +117,8 @@ class AgentLoop:
             run.interrupt()
             stream.close(drop=True)
             await asyncio.wait({driver})
+            if not driver.cancelled():
+                driver.exception()  # retrieved also when the reader left early
         driver.result()
 
     def retry_now(self) -> None:
@@ -169,7 +171,9 @@ class _Run:
         block = carry_over_block(self._history)
         if news := [*([block] if block else []), *inputs]:
             await self._tape.record(*news)
-        self._turns_taken = 0 if inputs else self._history.turns
+        if not self._history.open_calls and not self._stop.aborted:
+            await self._turns.take_queued()
+        self._turns_taken = self._history.turns
 
     async def _has_next_turn(self) -> bool:
         if self._stop.aborted:

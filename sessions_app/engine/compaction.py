@@ -33,7 +33,7 @@ _TAG = re.compile(r"</?summary>", re.IGNORECASE)
 
 def why_compact(history: History, options: LoopOptions, window: int) -> str | None:
     """Return the reason for a compaction now, None when there is none."""
-    if not history.conversation:
+    if options.compaction_mode == "off" or not history.conversation:
         return None
     # Half of it where the window is hardly larger than the reserve.
     limits = [max(window - RESERVE_TOKENS, window // 2)] if window > 0 else []
@@ -41,7 +41,7 @@ def why_compact(history: History, options: LoopOptions, window: int) -> str | No
         limits.append(options.max_context_length)
     if limits and history.context_tokens >= min(limits):
         return "context_length"
-    if options.max_session_turns and history.segment_turns >= options.max_session_turns:
+    if 0 < (options.max_session_turns or 0) <= history.segment_turns:
         return "session_turns"
     return None
 

@@ -15,7 +15,8 @@ class LoopOptions:
     retries: int = 5  # attempts after the first
     first_wait_s: float = 2.0  # doubled for each further attempt
     max_wait_s: float = 30.0
+    stop_grace_s: float = 3.0  # the Environment itself takes a second at most
     max_context_length: int | None = None  # tokens; None: only the model's window
     max_session_turns: int | None = None  # requests per context; None: no limit
-    compaction_mode: str = "summary"
+    compaction_mode: str = "summary"  # or "off"
     compaction_prompt: str | None = None  # None: the one in compaction.py

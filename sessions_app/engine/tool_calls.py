@@ -39,12 +39,14 @@ class ToolCalls:
         decide: Decide,
         tape: Tape,
         stop: AbortSignal,
+        stop_grace_s: float,
         on_failure: Callable[[], None],
     ) -> None:
         self._tools = tools
         self._decide = decide
         self._tape = tape
         self._stop = stop
+        self._stop_grace_s = stop_grace_s
         self._on_failure = on_failure
         self._settle = AbortSignal()
         self._tasks: list[asyncio.Task[None]] = []
@@ -91,7 +93,11 @@ class ToolCalls:
         started = p.ToolStarted(tool_call_id=decision.event.tool_call_id)
         await self._tape.record(*news, event(started))
         run = ToolRun(
-            call, edited=decision.arguments, tools=self._tools, tape=self._tape
+            call,
+            edited=decision.arguments,
+            tools=self._tools,
+            tape=self._tape,
+            grace_s=self._stop_grace_s,
         )
         await self._tape.record(await run.run(self._stop, self._approve))
 

@@ -19,9 +19,6 @@ from traces_app.omnimessage import OmniMessage, StopReason, tool_call_output
 from traces_app.omnimessage import payloads as p
 
 logger = logging.getLogger(__name__)
-# The Environment cuts an interrupted tool off within a second; this is for the
-# case that it does not.
-GRACE_S = 3.0
 EDITED = "arguments edited by the approver\n"
 INTERRUPTED = "[interrupted: tool aborted by user]"
 
@@ -57,15 +54,25 @@ def digest_of(tools: Tools, call: OmniMessage, arguments: str | None = None) -> 
 
 
 class ToolRun:
-    """One execution; `edited` replaces the arguments the model wrote."""
+    """One execution; `edited` replaces the arguments the model wrote.
+
+    `grace_s` is for an Environment that does not end an interrupted tool itself.
+    """
 
     def __init__(
-        self, call: OmniMessage, *, edited: str | None, tools: Tools, tape: Tape
+        self,
+        call: OmniMessage,
+        *,
+        edited: str | None,
+        tools: Tools,
+        tape: Tape,
+        grace_s: float,
     ) -> None:
         self._call = call
         self._edited = edited
         self._tools = tools
         self._tape = tape
+        self._grace_s = grace_s
         self._shown: list[str] = []
         self._has_started = False
         self._has_stopped = False
@@ -75,7 +82,7 @@ class ToolRun:
     async def run(self, stop: AbortSignal, approve: Approve) -> OmniMessage:
         """Return the output; promptly once `stop` fires."""
         task = asyncio.create_task(self._drive(stop, approve))
-        has_ended = await ends(task, stop, grace_s=GRACE_S)
+        has_ended = await ends(task, stop, grace_s=self._grace_s)
         self._is_over = True
         if not has_ended:
             return await self._close(StopReason.ABORTED, INTERRUPTED)

@@ -109,5 +109,6 @@ class Turns:
             decide=self._decide,
             tape=self._tape,
             stop=self._stop,
+            stop_grace_s=self._requests.options.stop_grace_s,
             on_failure=self.interrupt,
         )
