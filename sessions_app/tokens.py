@@ -21,15 +21,17 @@ def issue(
     user: User, *, project: Project | None = None, scope: str = ""
 ) -> tuple[ApiToken, str]:
     """Make a token; its text is returned here and never again."""
-    text = _PREFIX + secrets.token_urlsafe(32)
-    row = ApiToken.objects.create(
-        user=user,
-        project=project,
-        scope=scope,
-        sha256=_digest(text),
-        last_four=text[-4:],
-    )
+    row = ApiToken(user=user, project=project, scope=scope)
+    text = fill(row)
+    row.save()
     return row, text
+
+
+def fill(row: ApiToken) -> str:
+    """Give a row that is not saved yet a new token; returns its text."""
+    text = _PREFIX + secrets.token_urlsafe(32)
+    row.sha256, row.last_four = _digest(text), text[-4:]
+    return text
 
 
 def find(text: str) -> ApiToken | None:

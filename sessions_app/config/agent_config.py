@@ -56,7 +56,7 @@ class CompactionOptions:
 
     max_context_length: int | None = None  # tokens
     max_session_turns: int | None = None
-    mode: str = "summary"  # or "off"
+    mode: str = "summary"
     prompt: str | None = None
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
-from sessions_app.config.agent_config import AgentConfig
+from sessions_app.config.agent_config import BUILTIN_TOOLS, AgentConfig
 from sessions_app.config.documents import (
     DocumentError,
     default_document,
@@ -133,7 +133,9 @@ class ProjectConfig:
         return config
 
 
-def check_document(text: str) -> list[Problem]:
+def check_document(
+    text: str, *, implemented: Collection[str] = BUILTIN_TOOLS
+) -> list[Problem]:
     """Return what is wrong with a document of either kind, told apart by its keys."""
     document = parse(text)
     if document.problems:
@@ -147,7 +149,7 @@ def check_document(text: str) -> list[Problem]:
         return [document.problem((), message)]
     try:
         if kind == "agent":
-            AgentConfig.from_yaml(text)
+            AgentConfig.from_yaml(text, implemented=implemented)
         else:
             ProjectConfig.from_yaml(text)
     except DocumentError as error:

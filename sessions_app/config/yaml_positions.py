@@ -116,23 +116,30 @@ def parse(text: str) -> Document:
 
 
 def _syntax_problem(error: yaml.YAMLError | RecursionError, text: str) -> Problem:
-    place, message = START, "nested too deeply"
+    index, message = 0, "nested too deeply"
     if isinstance(error, ReaderError):
-        before = text[: error.position]
-        place = Position(before.count("\n") + 1, error.position - before.rfind("\n"))
+        index = error.position
         message = f"the character U+{error.character:04X} is not allowed"
     elif isinstance(error, yaml.MarkedYAMLError):
-        mark = error.problem_mark
-        # At the end of the text there is nothing to see: point to what was left open.
-        if error.context_mark and (mark is None or mark.index >= len(text.rstrip())):
-            mark = error.context_mark
-        if mark is not None:
-            place = Position(mark.line + 1, mark.column + 1)
+        index = _index_of(error, text)
         words = (error.context, error.problem)
         message = "not valid YAML: " + ", ".join(word for word in words if word)
+    before = text[:index]
     return Problem(
-        path="(document)", line=place.line, column=place.column, message=message
+        path="(document)",
+        line=before.count("\n") + 1,
+        column=index - before.rfind("\n"),
+        message=message,
     )
+
+
+def _index_of(error: yaml.MarkedYAMLError, text: str) -> int:
+    """Return where to look; at the end of the text that is at what was left open."""
+    last = max(len(text.rstrip()) - 1, 0)
+    marks = [error.problem_mark, error.context_mark]
+    found = [mark.index for mark in marks if mark is not None]
+    inside = [index for index in found if index <= last]
+    return inside[0] if inside else last
 
 
 class _Reader:

@@ -19,7 +19,7 @@ from sessions_app.config.documents import DocumentError, default_document
 from sessions_app.config.project_config import AgentConfig, ProjectConfig
 from sessions_app.config.schema_check import did_you_mean
 from sessions_app.config.yaml_positions import parse
-from sessions_app.environment.registry import implemented_names
+from sessions_app.environment.registry import implemented_tools
 from sessions_app.models import Agent, ConfigVersion, Project
 
 DEFAULT_PROJECT = "default"
@@ -69,7 +69,7 @@ def current(project: Project) -> tuple[ProjectConfig, int]:
 def current_agent(agent: Agent) -> tuple[AgentConfig, int]:
     """Return the agent's config in force and its version number, like `current`."""
     text, number = document_text(agent)
-    return _agent_config(text, implemented_names()), number
+    return _agent_config(text, frozenset(implemented_tools())), number
 
 
 def agent_at(agent: Agent, number: int) -> AgentConfig:
@@ -77,7 +77,7 @@ def agent_at(agent: Agent, number: int) -> AgentConfig:
     text = default_document("agent")
     if number:
         text = _versions(agent).get(number=number).yaml
-    return _agent_config(text, implemented_names())
+    return _agent_config(text, frozenset(implemented_tools()))
 
 
 def config_version(agent: Agent) -> dict[str, int]:
@@ -92,7 +92,7 @@ def config_version(agent: Agent) -> dict[str, int]:
 def check(target: Project | Agent, text: str) -> None:
     """Raise `DocumentError` unless `text` may become the target's document."""
     if isinstance(target, Agent):
-        AgentConfig.from_yaml(text, implemented=implemented_names())
+        AgentConfig.from_yaml(text, implemented=frozenset(implemented_tools()))
         return
     check_project_text(text, agents=list(target.agents.values_list("name", flat=True)))
 
@@ -162,9 +162,11 @@ def create_agent(
     reason: str = "",
     user: User | None = None,
 ) -> Agent:
-    """Make an agent with its document."""
+    """Make an agent with its document; a name that cannot be: `ValidationError`."""
+    agent = Agent(project=project, name=name)
+    agent.full_clean()
     with transaction.atomic():
-        agent = Agent.objects.create(project=project, name=name)
+        agent.save()
         text = default_document("agent") if text is None else text
         save(agent, text, base_version=0, reason=reason, user=user)
     return agent

@@ -59,6 +59,7 @@ def test_duplicate_key_names_the_line_of_the_first() -> None:
         ("a: 1\n  b: 2\n", 2, 4),
         ("a: 1\nb: 'open\nc: 3\n", 2, 4),
         ("a: [1, 2\n", 1, 4),
+        ("a: 1\nb: [\n\n", 2, 4),
         ("a:\n\tb: 1\n", 2, 1),
         ("a: 1\nb: x\0y\n", 2, 5),
         ("a: *nowhere\n", 1, 4),
