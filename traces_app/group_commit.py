@@ -38,8 +38,8 @@ class Submission:
 
     trace_id: int
     messages: Sequence[OmniMessage]
-    also: Callable[[], None] | None = None
-    after: Callable[[list[StoredEvent]], None] | None = None
+    also: Callable[[], object] | None = None
+    after: Callable[[list[StoredEvent]], object] | None = None
     checkpoint: bool = False
     drafts: list[Draft] = field(default_factory=list)
     stored: list[StoredEvent] = field(default_factory=list)

@@ -92,8 +92,8 @@ class TraceWriter:
         self,
         trace_id: int,
         *messages: OmniMessage,
-        also: Callable[[], None] | None = None,
-        after: Callable[[list[StoredEvent]], None] | None = None,
+        also: Callable[[], object] | None = None,
+        after: Callable[[list[StoredEvent]], object] | None = None,
         checkpoint: bool = False,
     ) -> list[StoredEvent]:
         """Store all messages in one transaction, in order, and return them stored.
@@ -110,8 +110,8 @@ class TraceWriter:
         self,
         trace_id: int,
         *messages: OmniMessage,
-        also: Callable[[], None] | None = None,
-        after: Callable[[list[StoredEvent]], None] | None = None,
+        also: Callable[[], object] | None = None,
+        after: Callable[[list[StoredEvent]], object] | None = None,
         checkpoint: bool = False,
     ) -> asyncio.Future[list[StoredEvent]]:
         """Take the place in the order at once and return what `append` awaits."""
