@@ -19,6 +19,7 @@ from sessions_app.llm.wire_errors import cut_answer
 from traces_app.omnimessage import OmniMessage, thinking
 from traces_app.omnimessage.payloads import Usage
 
+LINGER_S = 0.1
 # "": compatible servers may leave the reason out; `message_stop` says enough.
 _WHOLE = ("", "end_turn", "tool_use", "stop_sequence", "pause_turn")
 
@@ -27,7 +28,8 @@ class MessageStream:
     """Turns the events of one answer into messages."""
 
     def __init__(self) -> None:
-        self.is_finished = False  # `message_stop` came
+        # None until `message_stop`; then the time for the connection to end well.
+        self.linger_s: float | None = None
         self._stop_reason = ""
         self._counts: dict[str, int] = {}
         self._text: TextPart | None = None
@@ -53,13 +55,13 @@ class MessageStream:
                 delta = event.get("delta") or {}
                 self._stop_reason = delta.get("stop_reason") or self._stop_reason
             case "message_stop":
-                self.is_finished = True
+                self.linger_s = LINGER_S
                 if self._stop_reason in _WHOLE:
                     yield from self._complete_call()
 
     def end(self) -> Iterator[Usage]:
         """Yield the usage; raises `LLMError` if the answer is not whole."""
-        if not self.is_finished:
+        if self.linger_s is None:
             raise MalformedStreamError("the stream ended without message_stop")
         if self._counts:
             yield _usage(self._counts)

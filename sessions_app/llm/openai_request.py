@@ -59,7 +59,8 @@ def chat_request(request: ModelRequest, spec: ModelSpec) -> dict[str, Any]:
 
 def _max_tokens_name(spec: ModelSpec) -> str:
     # OpenAI's reasoning models refuse the old name, other servers may not know the new.
-    return "max_tokens" if spec.base_url else "max_completion_tokens"
+    is_openai = spec.base_url is None or "//api.openai.com" in spec.base_url
+    return "max_completion_tokens" if is_openai else "max_tokens"
 
 
 def chat_messages(

@@ -20,6 +20,8 @@ from sessions_app.llm.wire_errors import cut_answer
 from traces_app.omnimessage import OmniMessage
 from traces_app.omnimessage.payloads import Usage
 
+LINGER_S = 0.1
+USAGE_LINGER_S = 3.0
 _COMPLETES_CALLS = ("tool_calls", "stop", "function_call")
 
 
@@ -35,15 +37,17 @@ class ChatStream:
         self._has_text = False
 
     @property
-    def is_finished(self) -> bool:
-        """Return whether the answer is whole; only the usage may follow."""
-        return bool(self._finish_reason)
+    def linger_s(self) -> float | None:
+        """Return how long to wait for usage and `[DONE]`, which some never send."""
+        if not self._finish_reason:
+            return None
+        return LINGER_S if self._usage else USAGE_LINGER_S
 
     def feed(self, chunk: Mapping[str, Any]) -> Iterator[OmniMessage]:
         """Take one chunk."""
         self._usage = chunk.get("usage") or self._usage
         for choice in chunk.get("choices") or ():
-            if self.is_finished or choice.get("index"):
+            if self._finish_reason or choice.get("index"):
                 continue
             # Servers that do not stream may still send their message this way.
             yield from self._delta(choice.get("delta") or choice.get("message") or {})

@@ -7,7 +7,7 @@
    anew, comment lines that keep the connection alive too; a busy server that sends
    no headers yet is waited for; the time a consumer takes does not count.
 4. The SDKs end a dropped stream without an exception: the reader of the wire says
-   whether the answer was whole.
+   whether the answer was whole, and once it is, nothing that happens matters.
 """
 
 from __future__ import annotations
@@ -40,16 +40,14 @@ from traces_app.omnimessage import OmniMessage
 from traces_app.omnimessage.payloads import Usage
 
 CONNECT_TIMEOUT_S = 30.0
-# How long a server may take to end a stream whose answer is whole already.
-LINGER_S = 5.0
 
 
 class WireReader(Protocol):
     """Turns the events of one answer into messages."""
 
     @property
-    def is_finished(self) -> bool:
-        """Whether the answer is whole; at most the usage follows."""
+    def linger_s(self) -> float | None:
+        """How long to wait for what is left; None while the answer is not whole."""
         ...
 
     def feed(self, event: Mapping[str, Any]) -> Iterator[OmniMessage]:
@@ -97,8 +95,7 @@ class WireClient(ABC):
         self, request: ModelRequest
     ) -> AsyncGenerator[OmniMessage | Usage, None]:
         """Ask the model; closing the generator closes the connection."""
-        if self._api_key is None and self._spec.needs_key:
-            raise CredentialsError(f"no key for {self.provider}; {self._spec.key_hint}")
+        self._check()
         async with self._opening:
             if self._client is None:
                 self._client = await asyncio.to_thread(self._open)
@@ -129,16 +126,23 @@ class WireClient(ABC):
                 has_begun = True
                 events = aiter(stream)
                 while True:
-                    async with asyncio.timeout(
-                        LINGER_S if reader.is_finished else None
-                    ):
+                    async with asyncio.timeout(reader.linger_s):
                         event = await anext(events)
                     yield _mapping(event)
         except StopAsyncIteration:
             return
         except _failures(sdk) as error:
-            if not reader.is_finished:
+            if reader.linger_s is None:
                 raise self._translated(sdk, error, has_begun=has_begun) from None
+
+    def _check(self) -> None:
+        """Raise for what no request can mend."""
+        if self._api_key is None and self._spec.needs_key:
+            raise CredentialsError(f"no key for {self.provider}; {self._spec.key_hint}")
+        if not _is_http(self._base_url):
+            raise InvalidRequestError(
+                f"base_url of {self._spec.name} must be an http or https address"
+            )
 
     def _open(self) -> Any:
         """Return a client with connections of its own; blocks, so not for the loop."""
@@ -178,8 +182,6 @@ class WireClient(ABC):
                 provider=self.provider,
                 key_hint=self._spec.key_hint,
             )
-        if isinstance(error, httpx.InvalidURL | httpx.UnsupportedProtocol):
-            return InvalidRequestError(f"base_url {self._base_url!r} is none: {error}")
         if isinstance(error, ValueError):
             cause = root_cause(error)
             return MalformedStreamError(f"{self.provider} sent no valid JSON: {cause}")
@@ -204,7 +206,6 @@ def _failures(sdk: Any) -> tuple[type[Exception], ...]:
     return (
         sdk.APIError,
         httpx.HTTPError,
-        httpx.InvalidURL,
         anyio.EndOfStream,
         OSError,
         ValueError,
@@ -217,6 +218,15 @@ def _mapping(event: Any) -> Mapping[str, Any]:
         return {}
     found: dict[str, Any] = event.to_dict(warnings=False)
     return found
+
+
+def _is_http(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        has_port = parts.port is None or parts.port > 0
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and has_port
 
 
 def _is_loopback(url: str) -> bool:
