@@ -4,27 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from traces_app.omnimessage.codec import CodecError, loads
+from sessions_app.environment.arguments import ArgumentsError, parse_arguments
+from sessions_app.environment.tools.exec_command import ExecCommand, resolved_directory
 
 
-def resolve_workdir(workspace: str | Path, workdir: str | None) -> str:
-    """Return the absolute directory; empty and missing mean the workspace."""
-    return str(Path(workspace).joinpath(workdir or ""))
-
-
-def command_workdir(workspace: str | Path, name: str, arguments: str) -> str | None:
-    """Return where an `exec_command` would run, None for anything else.
+def command_workdir(workspace: Path, name: str, arguments: str) -> str | None:
+    """Return the absolute directory an `exec_command` would run in, else None.
 
     Arguments that do not parse, or with a `workdir` that is no text, name no place:
     such a call fails before it runs.
     """
-    if name != "exec_command":
+    if name != ExecCommand.name:
         return None
     try:
-        parsed = loads(arguments)
-    except (CodecError, ValueError):
+        workdir = parse_arguments(arguments).get("workdir", "")
+    except ArgumentsError:
         return None
-    workdir = parsed.get("workdir") if isinstance(parsed, dict) else None
-    if not isinstance(parsed, dict) or not isinstance(workdir, str | None):
+    if not isinstance(workdir, str):
         return None
-    return resolve_workdir(workspace, workdir)
+    return resolved_directory(workspace, workdir)

@@ -1,0 +1,245 @@
+"""The commands of one Environment: starts them, keeps at most so many, ends them all.
+
+Ending belongs here and not to the call that started a command: the call returns at
+once, the ending goes on, `aclose` waits for it. Caps count background sessions only;
+when the table is full, exited ones go first, then the one unused for longest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from sessions_app.environment.artifacts import ArtifactFolder, Spool, new_stem
+from sessions_app.environment.command_session import CommandSession
+from sessions_app.environment.output_sink import OutputSink, ProcessChange
+from sessions_app.environment.process_group import (
+    ENVIRONMENT_TAG,
+    Exit,
+    ProcessStat,
+    find_tagged,
+    sweep_tagged,
+)
+from sessions_app.environment.tool import ToolError
+from sessions_app.environment.truncation import PollWindow
+
+MAX_BACKGROUND = 64
+MAX_STARTING = 4  # more spawns at once would freeze the loop
+MAX_UNUSED_S = 10 * 24 * 3600.0
+Change = Literal["started", "backgrounded", "exited", "evicted"]
+
+
+class ProcessTable:
+    """All command sessions of an Environment."""
+
+    def __init__(
+        self,
+        *,
+        env: Mapping[str, str],
+        sink: OutputSink,
+        folder: ArtifactFolder,
+        poll_cap: int,
+        lost: Mapping[str, str],
+    ) -> None:
+        self._tag = uuid.uuid4().hex
+        self._env = {**env, ENVIRONMENT_TAG: self._tag}
+        self._sink = sink
+        self._folder = folder
+        self.poll_window = PollWindow(poll_cap, path_length=folder.path_length)
+        self._gone = dict(lost)  # process_id: why it cannot be reached
+        self._sessions: dict[str, CommandSession] = {}
+        self._used_at: dict[str, float] = {}  # of background sessions
+        self._endings: dict[str, asyncio.Task[None]] = {}
+        self._escaped: list[tuple[ProcessStat, dict[str, Any]]] = []
+        self._starting = asyncio.Semaphore(MAX_STARTING)
+        self._is_closed = False
+
+    async def start(self, cmd: str, *, cwd: str, tool_call_id: str) -> CommandSession:
+        """Start a command; raises `ToolError` when the table is closed."""
+        async with self._starting:
+            if self._is_closed:
+                raise ToolError("the session is closed; nothing was started")
+            process_id = new_stem("proc")
+            session = CommandSession(
+                process_id,
+                cmd,
+                cwd=cwd,
+                env=self._env,
+                tool_call_id=tool_call_id,
+                sink=self._sink,
+                spool=Spool(self._folder, process_id),
+                on_end=self._on_end,
+            )
+            self._sessions[process_id] = session
+            self.bind(tool_call_id, session)
+            self._tell(session, "started")
+            await asyncio.sleep(0)
+        return session
+
+    def keep(self, session: CommandSession) -> None:
+        """Move a command to the background; makes room when the table is full."""
+        session.is_background = True
+        self._used_at[session.process_id] = time.monotonic()
+        self._tell(session, "backgrounded")
+        self.evict_unused()
+        while len(self._used_at) > MAX_BACKGROUND:
+            self._evict(min(self._used_at, key=self._order_of_eviction))
+
+    def _order_of_eviction(self, process_id: str) -> tuple[bool, float]:
+        is_running = self._sessions[process_id].exit is None
+        return is_running, self._used_at[process_id]
+
+    def evict_unused(self) -> None:
+        """Evict what nobody has used for ten days."""
+        latest = time.monotonic() - MAX_UNUSED_S
+        for process_id, used_at in tuple(self._used_at.items()):
+            if used_at < latest:
+                self._evict(process_id)
+
+    def _evict(self, process_id: str) -> None:
+        session = self._forget(process_id)
+        self._gone[process_id] = "evicted"
+        if session.exit is None:
+            self._tell(session, "evicted")
+        self._end(session)
+
+    def _forget(self, process_id: str) -> CommandSession:
+        self._used_at.pop(process_id, None)
+        return self._sessions.pop(process_id)
+
+    def bind(self, tool_call_id: str, session: CommandSession) -> None:
+        """Say that the call shows the command's output."""
+        self._sink.bind(tool_call_id, session.process_id)
+
+    def mark_read(self, session: CommandSession) -> dict[str, Any]:
+        """Count what is unread as read; return its span of the command's log."""
+        window = self.poll_window
+        return session.mark_read(head=window.head, tail=window.tail)
+
+    def is_reachable(self, session: CommandSession) -> bool:
+        """Return whether a command runs on, is not being ended, and has its id."""
+        is_ending = session.process_id in self._endings
+        is_known = session.process_id in self._sessions
+        return session.exit is None and is_known and not is_ending
+
+    def release(self, session: CommandSession) -> None:
+        """Let go of a command that its call does not leave in the background."""
+        self._sessions.pop(session.process_id, None)
+        self._end(session)
+
+    def find(self, process_id: str) -> CommandSession:
+        """Return a background session and count that as use.
+
+        Raises `ToolError`; ids never known, evicted and lost get different answers.
+        """
+        if process_id in self._used_at:
+            self._used_at[process_id] = time.monotonic()
+            return self._sessions[process_id]
+        reason = self._gone.get(process_id)
+        if reason is None:
+            live = ", ".join(self._used_at) or "there are none"
+            raise ToolError(
+                f"unknown process_id {process_id!r}; known in this session: {live}"
+            )
+        raise ToolError(_answer(process_id, reason))
+
+    def exit_before(self, process_id: str) -> Exit | None:
+        """Return how a command ended of which only that is known any more."""
+        word, _, how = self._gone.get(process_id, "").partition(" ")
+        if word != "exited":
+            return None
+        return Exit(exit_code=int(how)) if how.isdigit() else Exit(signal=how)
+
+    def describe(self) -> list[dict[str, Any]]:
+        """Return every command that can be reached, and what escaped."""
+        escaped = [facts for stat, facts in self._escaped if _is_alive(stat)]
+        return [session.describe() for session in self._sessions.values()] + escaped
+
+    async def kill(self, process_id: str) -> bool:
+        """End a command, whatever call is open; return whether it was running."""
+        session = self._sessions.get(process_id)
+        if session is None or session.exit is not None:
+            return False
+        await asyncio.shield(self._end(session))
+        return True
+
+    def get(self, process_id: str) -> CommandSession | None:
+        """Return a command by its id, foreground ones too; not counted as use."""
+        return self._sessions.get(process_id)
+
+    def _on_end(self, session: CommandSession) -> None:
+        if self._gone.get(session.process_id) != "evicted":
+            self._tell(session, "exited")
+        self._end(session)
+
+    def _end(self, session: CommandSession) -> asyncio.Task[None]:
+        """Begin the ending, once; it goes on whoever waits for it."""
+        task = self._endings.get(session.process_id)
+        if task is None:
+            loop = asyncio.get_running_loop()
+            task = loop.create_task(self._run_ending(session))
+            self._endings[session.process_id] = task
+        return task
+
+    async def _run_ending(self, session: CommandSession) -> None:
+        is_held = await session.end()
+        if is_held:
+            self._note_escaped()
+        if session.process_id not in self._sessions:
+            session.discard()
+        self._endings.pop(session.process_id, None)
+
+    def _note_escaped(self) -> None:
+        """Remember what left its group and still holds a pipe."""
+        groups = {session.group.pid for session in self._sessions.values()}
+        known = {stat.pid for stat, _ in self._escaped}
+        for stat in find_tagged(ENVIRONMENT_TAG, self._tag):
+            if stat.group not in groups and stat.pid not in known:
+                self._escaped.append((stat, stat.describe()))
+
+    def _tell(self, session: CommandSession, change: Change) -> None:
+        ended = session.exit
+        self._sink.process(
+            ProcessChange(
+                change=change,
+                process_id=session.process_id,
+                pid=session.group.pid,
+                start_ticks=session.group.start_ticks,
+                cmd=session.cmd,
+                cwd=session.cwd,
+                tool_call_id=session.tool_call_id,
+                exit_code=ended.exit_code if ended else None,
+                signal=ended.signal if ended else None,
+            )
+        )
+
+    async def aclose(self) -> None:
+        """End everything, escaped processes too; returns when nothing is left."""
+        self._is_closed = True
+        for session in self._sessions.values():
+            self._end(session)
+        while self._endings:
+            await asyncio.wait(tuple(self._endings.values()))
+        await asyncio.to_thread(sweep_tagged, ENVIRONMENT_TAG, self._tag)
+        for process_id in tuple(self._sessions):
+            self._forget(process_id).discard()
+
+
+def _answer(process_id: str, reason: str) -> str:
+    if reason == "evicted":
+        return (
+            f"process {process_id} was evicted: it was ended to make room for newer "
+            "commands; its output cannot be read any more"
+        )
+    return (
+        f"process {process_id} was lost: the server restarted while it ran, and it "
+        "was ended; start it again if it is still needed"
+    )
+
+
+def _is_alive(stat: ProcessStat) -> bool:
+    found = ProcessStat.read(stat.pid)
+    return found is not None and found.start_ticks == stat.start_ticks
