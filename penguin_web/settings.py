@@ -87,6 +87,7 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "penguin_web.one_time_password.notice",
+                "sessions_app.frame.context",
             ]
         },
     }
@@ -201,6 +202,7 @@ LOGGING: dict[str, Any] = {
         "axes": {"level": "WARNING"},
         # At INFO the SDKs' HTTP client writes every address it asks.
         "httpx": {"level": "WARNING"},
+        "httpx2": {"level": "WARNING"},
         "httpcore": {"level": "WARNING"},
     },
 }

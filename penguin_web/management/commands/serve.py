@@ -36,10 +36,13 @@ class Command(BaseCommand):
 
         lock = runtime.ServerLock()
         try:
-            # The lock first: of two starts alike, the data folder is the better reason.
+            listener = server.bind(host, port) if port == 0 else None
+            port = listener.getsockname()[1] if listener else port
+            # A port that was asked for is taken after the lock: of two starts alike,
+            # the data folder is the better reason to refuse.
             if connections["default"].vendor == "sqlite":
                 lock.acquire(server.address_of(host, port))
-            listener = server.bind(host, port)
+            listener = listener or server.bind(host, port)
         except (server.CannotListen, runtime.AlreadyServed) as error:
             self.stderr.write(str(error))
             sys.exit(1)
@@ -55,7 +58,7 @@ class Command(BaseCommand):
 
         async def start() -> None:
             await runtime.start_supervisor()
-            address = server.address_of(host, listener.getsockname()[1])
+            address = server.address_of(host, port)
             self.stdout.write(f"Penguin Web listens on {address} (Ctrl-C stops it)")
 
         from penguin_web.asgi import application
