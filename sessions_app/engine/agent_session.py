@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
+from datetime import UTC, datetime
 
 from sessions_app.engine.agent_loop import AgentLoop
 from sessions_app.engine.approver import Approver
@@ -16,6 +18,7 @@ from sessions_app.engine.tool_run import Tools
 from sessions_app.environment.tool import AbortSignal
 from sessions_app.llm.client import LLMClient
 from traces_app.omnimessage import OmniMessage
+from traces_app.omnimessage import payloads as p
 
 Record = Callable[[OmniMessage], Awaitable[None]]
 _DEFAULTS = LoopOptions()
@@ -39,7 +42,10 @@ class AgentSession:
         options: LoopOptions = _DEFAULTS,
         history: History | None = None,
     ) -> None:
+        self._llm = llm
         self._environment = environment
+        self._system_prompt = system_prompt
+        self._is_new = history is None
         self._approver = Approver(approve=None, tools=environment)
         self._loop = AgentLoop(
             llm=llm,
@@ -71,7 +77,9 @@ class AgentSession:
         if self._loop.is_running:
             raise RuntimeError("a run of this session has not ended yet")
         self._approver = Approver(approve=approve, tools=self._environment)
-        async with aclosing(self._loop.run(messages, signal=signal)) as stream:
+        inputs = [self._meta(), *messages] if self._is_new else messages
+        self._is_new = False
+        async with aclosing(self._loop.run(inputs, signal=signal)) as stream:
             async for message in stream:
                 yield message
 
@@ -79,8 +87,26 @@ class AgentSession:
         """End the wait before the next attempt at a failed request."""
         self._loop.retry_now()
 
+    def _meta(self) -> OmniMessage:
+        """Return the first message of a record: who speaks with what, and where."""
+        meta = p.SessionMeta(
+            session_id=new_session_id(),
+            provider=self._llm.provider,
+            model_id=self._llm.model_id,
+            model_context_window=self._llm.context_window,
+            system_prompt=self._system_prompt,
+            # A command without a directory of its own runs in the workspace.
+            workspace=self._environment.workdir_of("exec_command", "{}") or "",
+        )
+        return OmniMessage(payload=meta)
+
     async def _decide(self, call: OmniMessage, signal: AbortSignal) -> Decision:
         return await self._approver.decide(call, signal)
+
+
+def new_session_id() -> str:
+    """Return `session-YYYY-MM-DD-HH-MM-SS-` and eight random hex digits, in UTC."""
+    return f"session-{datetime.now(UTC):%Y-%m-%d-%H-%M-%S}-{secrets.token_hex(4)}"
 
 
 class _OneByOne:
