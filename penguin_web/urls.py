@@ -9,6 +9,9 @@ from django.contrib import admin
 from django.contrib.auth import views as auth_views
 from django.urls import include, path
 
+handler403 = "sessions_app.views.errors.forbidden"
+handler404 = "sessions_app.views.errors.not_found"
+
 urlpatterns: list[Any] = [
     path("admin/", admin.site.urls),
     path(
