@@ -66,6 +66,7 @@ class DemoClient:
     ) -> AsyncGenerator[OmniMessage | p.Usage, None]:
         """Play what is due; the usage is an estimate from the number of bytes."""
         written = 0
+        seed = _seed(request)
         for index, step in enumerate(steps_to_play(request)):
             if step.kind == "sleep":
                 await asyncio.sleep(step.seconds)
@@ -73,8 +74,8 @@ class DemoClient:
                 error, words = _FAILURES[step.text]
                 raise error(f"The demo model was told to fail: {words}")
             else:
-                written += len(step.text.encode())
-                for piece in _pieces(step, _call_id(request, index)):
+                written += _bytes(step.text)
+                for piece in _pieces(step, f"call_{seed}{index:02d}"):
                     await asyncio.sleep(self._delay_s(piece))
                     yield piece
         yield _usage(request, written)
@@ -110,10 +111,10 @@ def _with_suggestions(message: OmniMessage) -> OmniMessage:
     return replace(message, payload=payload)
 
 
-def _call_id(request: ModelRequest, index: int) -> str:
-    """Name a call: the same request gives the same id, another one another."""
-    facts = [index, request.attempt, *map(_fact, request.messages)]
-    return f"call_{hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]}"
+def _seed(request: ModelRequest) -> str:
+    """Tell requests apart in call ids: the same one always gives the same ids."""
+    facts = [request.attempt, *map(_fact, request.messages)]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:14]
 
 
 def _fact(message: OmniMessage) -> str:
@@ -126,7 +127,7 @@ def _fact(message: OmniMessage) -> str:
 
 
 def _usage(request: ModelRequest, written: int) -> p.Usage:
-    read = len(request.system_prompt.encode()) + sum(map(_size, request.messages))
+    read = _bytes(request.system_prompt) + sum(map(_size, request.messages))
     read = read // BYTES_PER_TOKEN
     output = written // BYTES_PER_TOKEN
     return p.Usage(cache_write=read, output=output, total=read + output)
@@ -136,7 +137,11 @@ def _size(message: OmniMessage) -> int:
     payload = message.payload
     match payload:
         case p.Text(text=text) | p.Thinking(thinking=text) | p.ToolCall(arguments=text):
-            return len(text.encode())
+            return _bytes(text)
         case p.ToolCallOutput(output=text):
-            return len(text.encode())
+            return _bytes(text)
     return 0
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode(errors="replace"))

@@ -27,13 +27,6 @@ class ModelSpec:
         return f"{self.provider}/{self.model_id}"
 
     @property
-    def title(self) -> str:
-        """Return the name people see; the demo model says that it is no AI."""
-        if self.protocol != "demo":
-            return self.name
-        return "Demo (no AI)" if self.is_vision else "Demo (no AI, text only)"
-
-    @property
     def needs_key(self) -> bool:
         """Return whether asking without a key is pointless; a local server needs none."""
         return self.protocol != "demo" and self.base_url is None

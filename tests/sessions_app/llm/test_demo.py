@@ -285,7 +285,7 @@ async def test_same_request_is_played_the_same_and_ids_differ_between_requests()
 
 
 async def test_usage_is_an_estimate_that_adds_up():
-    usage = (await play(user_text("say " + "word " * 40)))[-1]
+    usage = (await play(user_text("say \ud800" + "word " * 40)))[-1]
 
     assert isinstance(usage, p.Usage)
     assert usage.cache_write > 40

@@ -21,13 +21,6 @@ def test_what_is_no_model_name_is_refused_with_the_remedy(name):
         split_model_name(name)
 
 
-def test_demo_model_says_in_its_title_that_it_is_no_ai():
-    demo = spec(provider="demo", model_id="demo", protocol="demo")
-
-    assert demo.title == "Demo (no AI)"
-    assert spec().title == "openai/m"
-
-
 def test_only_official_addresses_need_a_key():
     assert spec().needs_key
     assert not spec(base_url="http://127.0.0.1:8080/v1").needs_key
