@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -134,8 +135,8 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def make_page(browser, served) -> Iterator[Callable[..., Page]]:
-    """Open pages on the served site, each like a browser of its own.
+def make_page_of(browser) -> Iterator[Callable[..., Page]]:
+    """Open pages on a site, each like a browser of its own; logged in if a name is given.
 
     When the test ends, none of them may have broken the content security policy or
     have thrown an error.
@@ -143,24 +144,25 @@ def make_page(browser, served) -> Iterator[Callable[..., Page]]:
     contexts = []
     problems: list[str] = []
 
-    def make(username: str = served.username, password: str = served.password, **more):
-        context = browser.new_context(base_url=served.base_url, **more)
+    def watch_console(message) -> None:
+        if "Content Security Policy" in message.text:
+            problems.append(message.text)
+
+    def make(site: Site, username: str | None = None, password: str = "", **more):
+        context = browser.new_context(base_url=site.base_url, **more)
         contexts.append(context)
         context.set_default_timeout(15_000)
         page = context.new_page()
         page.on("pageerror", lambda error: problems.append(f"thrown: {error}"))
-        page.on(
-            "console",
-            lambda message: (
-                problems.append(message.text)
-                if "Content Security Policy" in message.text
-                else None
-            ),
-        )
-        if username:
+        page.on("console", watch_console)
+        if username != "":
             page.goto("/login/")
-            page.get_by_role("textbox", name="Username", exact=True).fill(username)
-            page.get_by_role("textbox", name="Password", exact=True).fill(password)
+            fields = {
+                "Username": username or site.username,
+                "Password": password or site.password,
+            }
+            for name, text in fields.items():
+                page.get_by_role("textbox", name=name, exact=True).fill(text)
             page.get_by_role("button", name="Log in", exact=True).click()
             page.wait_for_url(lambda url: "/login/" not in url)
         return page
@@ -169,6 +171,12 @@ def make_page(browser, served) -> Iterator[Callable[..., Page]]:
     for context in contexts:
         context.close()
     assert problems == []
+
+
+@pytest.fixture
+def make_page(make_page_of, served) -> Callable[..., Page]:
+    """Open pages on the served site; `username=""` for one who is not logged in."""
+    return partial(make_page_of, served)
 
 
 @pytest.fixture
