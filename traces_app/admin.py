@@ -6,7 +6,7 @@ The lists walk by key: no count, no offset, one page and a link to older rows.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
@@ -17,9 +17,14 @@ from django.http import HttpRequest
 from traces_app.models import Checkpoint, EventBody, JournalEntry, Trace, TraceEvent
 
 _PER_PAGE = 100
+# Django's own classes know no type arguments when they run.
+if TYPE_CHECKING:
+    _Paginator, _ModelAdmin = Paginator[Any], admin.ModelAdmin[Any]
+else:
+    _Paginator, _ModelAdmin = Paginator, admin.ModelAdmin
 
 
-class OnePage(Paginator[Any]):
+class OnePage(_Paginator):
     """The first page and nothing else, so nobody has to count."""
 
     @property
@@ -69,7 +74,7 @@ def _is_id(value: str | None) -> bool:
     return value is not None and value.isascii() and value.isdigit()
 
 
-class ReadOnlyAdmin(admin.ModelAdmin[Any]):
+class ReadOnlyAdmin(_ModelAdmin):
     """Shows rows; who may see them is Django's `view` permission."""
 
     ordering = ("-pk",)

@@ -179,6 +179,11 @@ def _erase(session: Session) -> None:
     Session.objects.filter(pk=session.pk).update(deleted_at=timezone.now())
 
 
+async def save_draft(session_id: str, text: str) -> None:
+    """Keep what stands in the composer, for a reload or another device."""
+    await Session.objects.filter(pk=session_id).aupdate(draft=text[: sessions.MAX_TEXT])
+
+
 async def recall_queued(session_id: str, queued_id: int, *, user: Any = None) -> str:
     """Take a queued message back and return its text; 409 once delivered."""
     text = await sync_to_async(sessions.recall)(session_id, queued_id)

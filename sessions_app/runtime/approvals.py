@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Literal, Protocol, cast
 
 from asgiref.sync import sync_to_async
@@ -168,7 +169,7 @@ def new_request(
     session: Session, call: ToolCall, *, permission: str | None
 ) -> ApprovalRequest:
     """Return the unsaved row that asks a person about the call."""
-    workdir = command_workdir(session.workspace, call.name, call.arguments)
+    workdir = command_workdir(Path(session.workspace), call.name, call.arguments)
     return ApprovalRequest(
         session=session,
         tool_call_id=call.tool_call_id,

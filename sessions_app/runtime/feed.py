@@ -63,7 +63,7 @@ class Feed:
         """Return each streaming item and how far it reaches."""
         live = self.live
         if live:
-            return {name: item.stop for name, item in live.log.items.items()}
+            return live.log.ends()
         return await sync_to_async(stored_ends)(self.session_id)
 
     async def read(self, item: str, start: int) -> Span | None:

@@ -54,6 +54,7 @@ class OutputLog:
         self._session_id = session_id
         self._items: dict[str, Item] = {}
         self._closed: set[str] = set()
+        self._retired: dict[str, int] = {}  # in the database alone: where they end
         self._due = asyncio.Event()
         self._stored = asyncio.Condition()
         self._tasks = TaskSet()
@@ -136,7 +137,14 @@ class OutputLog:
         await self.finish(item_id)
         item = self._items.get(item_id)
         if item and item.durable == item.stop:
+            self._retired[item_id] = item.stop
             del self._items[item_id]
+
+    def ends(self) -> dict[str, int]:
+        """Return how far each item reaches, those on disk alone included."""
+        ends = dict(self._retired)
+        ends.update((name, item.stop) for name, item in self._items.items())
+        return ends
 
     async def flush(self) -> None:
         """Make everything durable."""

@@ -63,6 +63,12 @@ async def test_call_line_keeps_the_arguments_exactly_as_typed():
     ]
 
 
+async def test_call_may_be_broken_as_a_model_may_break_it():
+    typed = user_text('call exec_command {"cmd": ')
+
+    assert await called(typed) == [("exec_command", '{"cmd":')]
+
+
 async def test_dollar_line_runs_a_shell_command():
     typed = user_text('$ echo "größe" | wc')
 
@@ -164,7 +170,7 @@ async def test_message_of_a_running_task_replaces_the_script():
     [
         ("call", "name is missing"),
         ("call exec_command", "no arguments"),
-        ('call exec_command {"cmd": ', "are not JSON"),
+        ("call exec_command ls -l", "are not JSON"),
         ("$ ", "command is missing"),
         ("sleep long", "number of seconds"),
         ("sleep -1", "number of seconds"),

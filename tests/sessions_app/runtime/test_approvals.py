@@ -151,6 +151,7 @@ async def test_a_stricter_mode_denies_what_is_pending(make_chat):
 async def test_the_mode_is_in_force_at_the_very_next_decision(make_chat):
     chat = await make_chat("allow-all")
     await chat.send("$ sleep 0.5; echo one\nthen\n$ echo two")
+    await chat.until(lambda: chat.events("tool_started"))
 
     await runtime.set_mode(chat.id, "always-ask", user=chat.user)
 

@@ -76,7 +76,7 @@ async def test_a_queued_message_can_be_recalled_until_it_is_delivered(make_chat)
     chat = await make_chat("allow-all")
     await chat.send("$ sleep 1")
     await chat.send("say secret", queue=True)
-    row = await QueuedMessage.objects.aget()
+    row = await QueuedMessage.objects.aget(text="say secret")
 
     assert await runtime.recall_queued(chat.id, row.pk) == "say secret"
     with pytest.raises(runtime.Refusal) as caught:
