@@ -13,7 +13,7 @@ from typing import Any, Literal, NoReturn, Self, cast
 
 import yaml
 from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, best_match
+from jsonschema.exceptions import SchemaError
 
 Permission = Literal["r", "rw"]
 ModelClass = Literal["vision", "text-only"]
@@ -178,11 +178,9 @@ class _Check:
         try:
             Draft202012Validator.check_schema(value)
         except SchemaError as error:
-            worst = best_match([error]) or error
-            where = ".".join(str(part) for part in worst.absolute_path) or "its root"
-            self._refuse(
-                "parameters", f"no valid JSON Schema at {where}: {worst.message}"
-            )
+            where = ".".join(str(part) for part in error.absolute_path) or "its root"
+            message = f"no valid JSON Schema at {where}: {error.message}"
+            self._refuse("parameters", message)
         for reference in _references(value):
             # A reference to elsewhere would make a check of arguments load a URL.
             if not reference.startswith("#"):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from referencing import Registry
+from referencing.exceptions import Unresolvable
 
 from sessions_app.environment.tool import ToolError
 from traces_app.omnimessage.codec import loads
@@ -51,7 +53,13 @@ class ArgumentsCheck:
 
     def check(self, arguments: dict[str, Any]) -> None:
         """Raise `ArgumentsError` naming each wrong place and what it expects."""
-        errors = sorted(self._validator.iter_errors(arguments), key=_place)
+        try:
+            errors = sorted(self._validator.iter_errors(arguments), key=_place)
+        except (Unresolvable, RecursionError, re.error) as error:
+            raise ArgumentsError(
+                f"the tool's parameters cannot be checked: {error}; "
+                "they must be corrected in the agent's config"
+            ) from error
         if not errors:
             return
         lines = [_message(error) for error in errors[:_MOST_ERRORS]]

@@ -61,6 +61,7 @@ class CommandSession:
         self.log_length = 0  # characters
         self.is_background = False
         self.is_exit_told = False  # a call has reported the exit
+        self.ending: asyncio.Task[None] | None = None  # the table's, once begun
         self.is_polled = False  # a call is waiting for its output
         self._read_position = 0  # in the log: where the next call's span begins
         self._sink = sink

@@ -42,9 +42,9 @@ from sessions_app.environment.tool import (
     ToolContext,
 )
 from sessions_app.environment.tool_run import ToolRun
-from sessions_app.environment.tools.exec_command import ExecCommand, resolved_directory
 from sessions_app.environment.tools.input_command import InputCommand, checked_chars
 from sessions_app.environment.truncation import effective_cap
+from sessions_app.environment.workdir import command_workdir
 from traces_app.omnimessage import OmniMessage, StopReason
 from traces_app.omnimessage.payloads import ToolCall
 
@@ -143,15 +143,7 @@ class Environment:
 
     def workdir_of(self, name: str, arguments_text: str) -> str | None:
         """Return the absolute directory a command would run in, else None."""
-        if name != ExecCommand.name:
-            return None
-        try:
-            workdir = parse_arguments(arguments_text).get("workdir", "")
-        except ArgumentsError:
-            return None
-        if not isinstance(workdir, str):
-            return None
-        return resolved_directory(self._workspace, workdir)
+        return command_workdir(self._workspace, name, arguments_text)
 
     async def execute_tool(
         self,
@@ -175,7 +167,7 @@ class Environment:
         )
         cap = entry.definition.max_output_length if entry else 0
         close_out = CloseOut(ctx, cap=effective_cap(cap))
-        with self._interruptible(signal) as interrupt:
+        with self._interruptible(signal) as interrupt, _closing(ctx):
             yield close_out.start()
             try:
                 args = self._checked(entry, call, interrupt)
@@ -221,7 +213,7 @@ class Environment:
         if not getattr(entry.tool, "KEEPS_LOG", False):
             spool = Spool(self._folder, new_stem("call"))
             log = CallLog(ctx.tool_call_id, sink=self._sink, spool=spool)
-            ctx.artifact = log.artifact
+            ctx.artifact, ctx.on_close = log.artifact, log.close
         return ToolRun(
             entry.tool,
             args,
@@ -270,6 +262,15 @@ class Environment:
             interrupt.abort("close")
         await self._table.aclose()
         self._folder.remove_own()
+
+
+@contextmanager
+def _closing(ctx: ToolContext) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        if ctx.on_close is not None:
+            ctx.on_close()
 
 
 def _poll_cap(definitions: list[ToolDefinition]) -> int:

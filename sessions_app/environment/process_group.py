@@ -59,6 +59,20 @@ class ProcessStat:
             start_ticks=int(fields[19]),
         )
 
+    @property
+    def is_zombie(self) -> bool:
+        """Return whether it has ended and only waits to be reaped."""
+        return self.state in "ZX"
+
+    def is_alive(self) -> bool:
+        """Return whether exactly this process still runs."""
+        found = ProcessStat.read(self.pid)
+        return (
+            found is not None
+            and not found.is_zombie
+            and found.start_ticks == self.start_ticks
+        )
+
     def describe(self) -> dict[str, Any]:
         """Return what `Environment.processes` lists of an escaped process."""
         folder = _PROC / str(self.pid)
@@ -177,9 +191,15 @@ class ProcessGroup:
     async def _end_rest(self, deadline: float) -> None:
         """End those of the group that outlive the shell."""
         pause_s = 0.005
+        members: list[ProcessStat] = []
         while _group_exists(self.pid):
+            # Zombies count as members for the kernel; whoever inherited them reaps.
+            members = [member for member in members if member.is_alive()]
+            members = members or await asyncio.to_thread(self._members)
+            if not members:
+                return
             if time.monotonic() >= deadline:
-                for member in self._members():
+                for member in members:
                     kill_process(member)
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 2, 0.1)
@@ -190,7 +210,7 @@ class ProcessGroup:
             stat
             for stat in all_processes()
             if stat.group == self.pid
-            and stat.state != "Z"
+            and not stat.is_zombie
             and stat.start_ticks >= self.start_ticks
         ]
 
@@ -254,7 +274,7 @@ def find_tagged(name: str, value: str) -> list[ProcessStat]:
     wanted = f"{name}={value}".encode()
     found = []
     for stat in all_processes():
-        if stat.state == "Z" or stat.pid == os.getpid():
+        if stat.is_zombie or stat.pid == os.getpid():
             continue
         try:
             environ = (_PROC / str(stat.pid) / "environ").read_bytes()

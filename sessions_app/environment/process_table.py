@@ -52,7 +52,7 @@ class ProcessTable:
         self._gone = dict(lost)  # process_id: why it cannot be reached
         self._sessions: dict[str, CommandSession] = {}
         self._used_at: dict[str, float] = {}  # of background sessions
-        self._endings: dict[str, asyncio.Task[None]] = {}
+        self._endings: set[asyncio.Task[None]] = set()
         self._escaped: list[tuple[ProcessStat, dict[str, Any]]] = []
         self._starting = asyncio.Semaphore(MAX_STARTING)
         self._is_closed = False
@@ -105,6 +105,7 @@ class ProcessTable:
         if session.exit is None:
             self._tell(session, "evicted")
         self._end(session)
+        session.discard()
 
     def _forget(self, process_id: str) -> CommandSession:
         self._used_at.pop(process_id, None)
@@ -121,9 +122,8 @@ class ProcessTable:
 
     def is_reachable(self, session: CommandSession) -> bool:
         """Return whether a command runs on, is not being ended, and has its id."""
-        is_ending = session.process_id in self._endings
         is_known = session.process_id in self._sessions
-        return session.exit is None and is_known and not is_ending
+        return session.exit is None and session.ending is None and is_known
 
     def release(self, session: CommandSession) -> None:
         """Let go of a command that its call does not leave in the background."""
@@ -155,7 +155,7 @@ class ProcessTable:
 
     def describe(self) -> list[dict[str, Any]]:
         """Return every command that can be reached, and what escaped."""
-        escaped = [facts for stat, facts in self._escaped if _is_alive(stat)]
+        escaped = [facts for stat, facts in self._escaped if stat.is_alive()]
         return [session.describe() for session in self._sessions.values()] + escaped
 
     async def kill(self, process_id: str) -> bool:
@@ -177,26 +177,24 @@ class ProcessTable:
 
     def _end(self, session: CommandSession) -> asyncio.Task[None]:
         """Begin the ending, once; it goes on whoever waits for it."""
-        task = self._endings.get(session.process_id)
-        if task is None:
+        if session.ending is None:
             loop = asyncio.get_running_loop()
-            task = loop.create_task(self._run_ending(session))
-            self._endings[session.process_id] = task
-        return task
+            session.ending = loop.create_task(self._run_ending(session))
+            self._endings.add(session.ending)
+            session.ending.add_done_callback(self._endings.discard)
+        return session.ending
 
     async def _run_ending(self, session: CommandSession) -> None:
         is_held = await session.end()
         if is_held:
-            self._note_escaped()
-        if session.process_id not in self._sessions:
-            session.discard()
-        self._endings.pop(session.process_id, None)
+            await self._note_escaped()
 
-    def _note_escaped(self) -> None:
+    async def _note_escaped(self) -> None:
         """Remember what left its group and still holds a pipe."""
         groups = {session.group.pid for session in self._sessions.values()}
         known = {stat.pid for stat, _ in self._escaped}
-        for stat in find_tagged(ENVIRONMENT_TAG, self._tag):
+        found = await asyncio.to_thread(find_tagged, ENVIRONMENT_TAG, self._tag)
+        for stat in found:
             if stat.group not in groups and stat.pid not in known:
                 self._escaped.append((stat, stat.describe()))
 
@@ -222,7 +220,7 @@ class ProcessTable:
         for session in self._sessions.values():
             self._end(session)
         while self._endings:
-            await asyncio.wait(tuple(self._endings.values()))
+            await asyncio.wait(self._endings)
         await asyncio.to_thread(sweep_tagged, ENVIRONMENT_TAG, self._tag)
         for process_id in tuple(self._sessions):
             self._forget(process_id).discard()
@@ -238,8 +236,3 @@ def _answer(process_id: str, reason: str) -> str:
         f"process {process_id} was lost: the server restarted while it ran, and it "
         "was ended; start it again if it is still needed"
     )
-
-
-def _is_alive(stat: ProcessStat) -> bool:
-    found = ProcessStat.read(stat.pid)
-    return found is not None and found.start_ticks == stat.start_ticks

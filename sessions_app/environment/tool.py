@@ -91,8 +91,8 @@ class ToolContext:
 
     `details` goes into the output's details: a tool adds facts as they become true,
     so that they stand there also when the call is cut off. A tool that keeps its own
-    log sets `artifact`; the file is asked for when its text is cut. One that hands
-    over less than was produced sets `details["output_chars"]`, and
+    log sets `artifact`, which is asked for the file when its text is cut, and
+    `on_close`, called after that. One that hands over less than was produced sets `details["output_chars"]`, and
     `details["truncated"]` where it has marked the cut itself.
     """
 
@@ -102,6 +102,7 @@ class ToolContext:
     approve: Approve | None = None
     details: dict[str, Any] = field(default_factory=dict)
     artifact: Callable[[], Awaitable[Artifact | None]] | None = None
+    on_close: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -89,8 +89,6 @@ class ToolRun:
         artifact = None
         if self._close_out.needs_artifact and self._ctx.artifact is not None:
             artifact = await self._ctx.artifact()
-        if self._log is not None:
-            self._log.close()
         return Verdict(stop_reason=stop_reason, ending=ending, artifact=artifact)
 
     def _outcome(self) -> tuple[StopReason, str | None]:

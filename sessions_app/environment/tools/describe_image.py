@@ -17,11 +17,8 @@ class DescribeImage:
     def __init__(self, definition: ToolDefinition) -> None:
         pass
 
-    async def execute(
-        self, args: dict[str, Any], ctx: ToolContext
-    ) -> AsyncIterator[str]:
+    def execute(self, args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[str]:
         """Say that nothing can be done."""
         raise ToolError(
             "this environment has no partner for describe_image: no vision_model is configured for it"
         )
-        yield ""

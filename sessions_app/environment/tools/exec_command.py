@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any, ClassVar
 
 from sessions_app.config.tool_definition import ToolDefinition
@@ -20,6 +18,7 @@ from sessions_app.environment.output_reader import QUIET_S
 from sessions_app.environment.process_group import Exit
 from sessions_app.environment.process_table import ProcessTable
 from sessions_app.environment.tool import ToolContext, ToolError, ToolResult
+from sessions_app.environment.workdir import checked_directory
 from traces_app.omnimessage import StopReason
 
 DEFAULT_YIELD_MS = 60_000
@@ -72,24 +71,8 @@ class ExecCommand:
                 yield ended(session.exit)
         finally:
             if not is_kept:
+                ctx.on_close = session.discard
                 self._table.release(session)
-
-
-def resolved_directory(workspace: Path, workdir: str) -> str:
-    """Return the absolute directory that `workdir` names."""
-    return os.path.normpath(workspace / workdir)
-
-
-def checked_directory(workspace: Path, workdir: str) -> str:
-    """Return the directory to run in; raises `ToolError` when it is none."""
-    directory = resolved_directory(workspace, workdir)
-    if "\0" in directory:
-        raise ToolError("workdir holds a NUL character; nothing was started")
-    if not Path(directory).exists():
-        raise ToolError(f"workdir {directory} does not exist; nothing was started")
-    if not Path(directory).is_dir():
-        raise ToolError(f"workdir {directory} is not a directory; nothing was started")
-    return directory
 
 
 def still_running(session: CommandSession) -> str:

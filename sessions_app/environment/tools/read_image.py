@@ -17,11 +17,8 @@ class ReadImage:
     def __init__(self, definition: ToolDefinition) -> None:
         pass
 
-    async def execute(
-        self, args: dict[str, Any], ctx: ToolContext
-    ) -> AsyncIterator[str]:
+    def execute(self, args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[str]:
         """Say that nothing can be done."""
         raise ToolError(
             "this environment has no partner for read_image: images cannot be read here"
         )
-        yield ""

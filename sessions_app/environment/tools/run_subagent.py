@@ -17,11 +17,8 @@ class RunSubagent:
     def __init__(self, definition: ToolDefinition) -> None:
         pass
 
-    async def execute(
-        self, args: dict[str, Any], ctx: ToolContext
-    ) -> AsyncIterator[str]:
+    def execute(self, args: dict[str, Any], ctx: ToolContext) -> AsyncIterator[str]:
         """Say that nothing can be done."""
         raise ToolError(
             "this environment has no partner for run_subagent: it runs without sessions, so no child agent can be started"
         )
-        yield ""
