@@ -89,10 +89,7 @@ class SessionConsumer(AsyncWebsocketConsumer):
             case EventFrame(event=event, item=item):
                 return await sync_to_async(self._event)(event, item)
             case ItemFrame(item=item):
-                kind = runtime.item_kind(item)
-                return await sync_to_async(fragments.item_html)(
-                    self._session, item, kind
-                )
+                return await sync_to_async(self._item)(item)
             case StateFrame():
                 html = await sync_to_async(self._status)()
                 is_news, self._state = html != self._state, html
@@ -100,7 +97,13 @@ class SessionConsumer(AsyncWebsocketConsumer):
             case _:
                 return json.dumps(_plain(frame), ensure_ascii=False)
 
+    def _item(self, item: str) -> str:
+        assert self._session is not None
+        kind = runtime.item_kind(item)
+        return fragments.item_html(self._session, item, kind)
+
     def _event(self, event: Any, item: str | None) -> str:
+        assert self._session is not None
         html = fragments.event_html(self._session, event, item=item)
         return html + fragments.head_html(event.seq)
 
@@ -140,7 +143,7 @@ class ProjectConsumer(AsyncWebsocketConsumer):
         """Accept members; others are closed with 4404."""
         slug = self.scope["url_route"]["kwargs"]["project"]
         project = await Project.objects.filter(slug=slug).afirst()
-        user = self.scope["user"]
+        user: Any = self.scope["user"]
         is_member = project and await sync_to_async(may)(user, Action.READ, project)
         await self.accept()
         if not project or not is_member:

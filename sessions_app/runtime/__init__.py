@@ -18,7 +18,6 @@ from sessions_app.runtime.actions import (
     rename,
     retry_now,
     save_draft,
-    send_input,
     set_mode,
     start_task,
 )
@@ -74,7 +73,6 @@ __all__ = [
     "rename",
     "retry_now",
     "save_draft",
-    "send_input",
     "set_mode",
     "snapshot",
     "start_supervisor",

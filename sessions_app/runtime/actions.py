@@ -26,6 +26,7 @@ from sessions_app.models import (
 )
 from sessions_app.runtime import decisions, recovery, sessions, supervisor
 from sessions_app.runtime.hub import Hub
+from sessions_app.runtime.live_session import LiveSession
 from sessions_app.runtime.refusal import conflict, invalid, not_found
 from sessions_app.runtime.sessions import Wish
 from sessions_app.runtime.snapshot import process_list
@@ -218,17 +219,6 @@ async def kill_process(session_id: str, process_id: str, *, user: Any = None) ->
         raise not_found(f"The process {process_id}")
 
 
-async def send_input(
-    session_id: str, process_id: str, chars: str, *, user: Any = None
-) -> None:
-    """Write a person's input to a running command; it is not kept anywhere."""
-    live = _live(session_id)
-    if live is None or live.environment is None:
-        raise conflict("not_running", f"The process {process_id} does not run.")
-    if not await live.environment.write_input(process_id, chars):
-        raise conflict("not_running", f"The process {process_id} takes no input.")
-
-
 async def _append(session: Session, *messages: OmniMessage, also: Any) -> None:
     """Record beside whatever runs, through the live session when it is here."""
     live = _live(session.pk)
@@ -261,7 +251,7 @@ async def _session(session_id: str) -> Session:
     return session
 
 
-def _live(session_id: str) -> supervisor.LiveSession | None:
+def _live(session_id: str) -> LiveSession | None:
     owner = supervisor.peek()
     return owner.live.get(session_id) if owner else None
 

@@ -137,7 +137,7 @@ class ApprovalDesk:
             finally:
                 signal.remove_callback(watch.wake)
 
-    def _settle(self, row: ApprovalRequest, reason: str) -> None:
+    def _settle(self, row: ApprovalRequest, reason: str | None) -> None:
         """Close a request nobody answered; an answer that came first stays."""
         ApprovalRequest.objects.filter(pk=row.pk, decision=None).update(
             decision="deny",

@@ -260,8 +260,11 @@ class LiveSession:
             return []
         block = ended_block(rows)
         ids = [row.pk for row in rows]
-        told = CommandSession.objects.filter(pk__in=ids)
-        await self.append(block, also=partial(told.update, exit_told=True))
+
+        def store() -> None:
+            CommandSession.objects.filter(pk__in=ids).update(exit_told=True)
+
+        await self.append(block, also=store)
         return [block]
 
     async def aclose(self) -> None:

@@ -63,9 +63,9 @@ class Stream:
             for event in self._encode(frame):
                 yield event
             if isinstance(frame, (StateFrame, EventFrame)) and (
-                event := await self._status()
+                status := await self._status()
             ):
-                yield event
+                yield status
 
     def _encode(self, frame: Frame) -> Iterator[ServerSentEvent]:
         match frame:

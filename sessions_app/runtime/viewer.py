@@ -97,8 +97,8 @@ class Viewer:
         self._shown = {item for item in self.have if is_text_item(item)}
         with self.hub.watch(self.feed.session_id) as watch:
             self._watch = watch
-            for frame in await self._resets():
-                yield frame
+            for reset in await self._resets():
+                yield reset
             async for frame in self._events():
                 yield frame
             for item in await self._gone():
@@ -129,8 +129,8 @@ class Viewer:
 
     async def _round(self, watch: Watch) -> AsyncGenerator[Frame, None]:
         is_state, watch.is_state = watch.is_state, False
-        for frame in self._new_bindings():
-            yield frame
+        for binding in self._new_bindings():
+            yield binding
         async for span in self._new_text():
             yield span
         async for frame in self._events():
