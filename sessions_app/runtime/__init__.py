@@ -72,6 +72,7 @@ __all__ = [
     "recall_queued",
     "rename",
     "retry_now",
+    "send_input",
     "save_draft",
     "set_mode",
     "snapshot",

@@ -219,6 +219,22 @@ async def kill_process(session_id: str, process_id: str, *, user: Any = None) ->
         raise not_found(f"The process {process_id}")
 
 
+async def send_input(
+    session_id: str, process_id: str, chars: str, *, user: Any = None
+) -> None:
+    """Type into a running command as a person does; the text is kept nowhere."""
+    live = _live(session_id)
+    delivered = 0
+    if live and live.environment:
+        delivered = await live.environment.send_input(process_id, chars)
+    if delivered < len(chars):
+        raise conflict(
+            "not_delivered",
+            f"The process {process_id} took {delivered} of {len(chars)} characters: "
+            "it has ended, or it does not read its input.",
+        )
+
+
 async def _append(session: Session, *messages: OmniMessage, also: Any) -> None:
     """Record beside whatever runs, through the live session when it is here."""
     live = _live(session.pk)
