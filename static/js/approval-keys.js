@@ -21,8 +21,9 @@ document.addEventListener("input", () => {
 }, true);
 
 function oldestCard() {
-  const name = document.querySelector(".approval [data-position='1']");
-  return name?.closest(".approval") ?? document.querySelector(".approval");
+  const name = document.querySelector("#card-names [data-position='1']");
+  const card = name && document.getElementById(name.id.replace(/-name$/, ""));
+  return card ?? document.querySelector(".approval");
 }
 
 function jump() {

@@ -2,6 +2,15 @@
 
 const SUFFIX = "Penguin Web";
 
+// The names of all cards come in one piece; the cards themselves stay as they are.
+function showPositions() {
+  for (const name of document.querySelectorAll("#card-names > span")) {
+    const card = document.getElementById(name.id.replace(/-name$/, ""));
+    const { position, total } = name.dataset;
+    if (card) card.querySelector(".approval-from").textContent = `${position} of ${total}`;
+  }
+}
+
 function show() {
   const status = document.getElementById("session-status");
   const { state, mode, title, waiting } = status.dataset;
@@ -12,6 +21,7 @@ function show() {
   if (crumb) crumb.textContent = title;
   const field = document.querySelector("select[name=approval_mode]");
   if (field && !field.dataset.sending) field.value = mode;
+  showPositions();
 }
 
 document.addEventListener("htmx:wsAfterMessage", show);

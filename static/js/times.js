@@ -57,4 +57,7 @@ function tick() {
 localise(document);
 tick();
 setInterval(tick, 1000);
-document.addEventListener("htmx:load", (event) => localise(event.detail.elt));
+document.addEventListener("htmx:load", (event) => {
+  localise(event.detail.elt);
+  tick();
+});

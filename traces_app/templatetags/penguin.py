@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from django import template
+from django.template import Context
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -21,7 +22,9 @@ register.filter("figure", figures.number)
 def icon(name: str, kind: str = "") -> SafeString:
     """Draw an icon beside words; `kind` is `spin`, `chevron` or `push chevron`."""
     if kind == "spin":
-        shape = '<svg class="icon" data-spin aria-hidden="true"><use href="#i-{}"/></svg>'
+        shape = (
+            '<svg class="icon" data-spin aria-hidden="true"><use href="#i-{}"/></svg>'
+        )
         return format_html(shape, name)
     shape = '<svg class="icon{}" aria-hidden="true"><use href="#i-{}"/></svg>'
     return format_html(shape, f" {kind}" if kind else "", name)
@@ -63,27 +66,30 @@ def _told(when: datetime, form: str) -> str:
     return when.strftime("%H:%M")
 
 
-@register.simple_tag
-def since(value: str | datetime) -> SafeString:
-    """Show how long ago a time was, counting on while the page is open."""
+@register.simple_tag(takes_context=True)
+def since(context: Context, value: str | datetime) -> SafeString:
+    """Show how long ago a time was, counting on while the page is open.
+
+    A frame leaves the figure to the page's script: two frames that tell the same
+    must be the same.
+    """
     when = figures.moment(value)
-    seconds = (datetime.now(UTC) - when).total_seconds()
-    return format_html(
-        '<time datetime="PT{}S" data-since="{}">{}</time>',
-        max(0, int(seconds)),
-        when.isoformat().replace("+00:00", "Z"),
-        figures.elapsed(seconds),
-    )
+    elapsed = (datetime.now(UTC) - when).total_seconds()
+    return _counting("since", when, None if context.get("is_frame") else elapsed)
 
 
-@register.simple_tag
-def until(value: str | datetime) -> SafeString:
+@register.simple_tag(takes_context=True)
+def until(context: Context, value: str | datetime) -> SafeString:
     """Show how long it is until a time, counting down while the page is open."""
     when = figures.moment(value)
-    seconds = (when - datetime.now(UTC)).total_seconds()
+    left = (when - datetime.now(UTC)).total_seconds()
+    return _counting("until", when, None if context.get("is_frame") else left)
+
+
+def _counting(kind: str, when: datetime, seconds: float | None) -> SafeString:
     return format_html(
-        '<time datetime="PT{}S" data-until="{}">{}</time>',
-        max(0, int(seconds)),
+        '<time data-{}="{}">{}</time>',
+        kind,
         when.isoformat().replace("+00:00", "Z"),
-        figures.elapsed(seconds),
+        "" if seconds is None else figures.elapsed(seconds),
     )

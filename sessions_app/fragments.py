@@ -1,0 +1,159 @@
+"""What a socket frame holds: the page's own partials, drawn anew without a request.
+
+Each function returns elements that htmx swaps by their id; "" when nothing that can
+be seen changes. Synchronous: they read the database. A frame never carries an element
+that a person may be typing into, nor an output that is still streaming.
+
+1. A complete message appends an entry to the last turn, or replaces the element that
+   streamed its text. 2. The events of a call replace parts of its card, never the card
+   or its output element: open or closed, selected or scrolled, it stays as it is.
+3. Whatever is not in the Trace (status, queue, processes) comes with `status_html`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.template.loader import render_to_string
+
+from sessions_app import runtime
+from sessions_app.cards import cards_of
+from sessions_app.chat_view import (
+    CallViewer,
+    model_name,
+    retry_after,
+    state_of,
+    urls_of,
+    usage,
+)
+from sessions_app.frame import count_waiting
+from sessions_app.models import ApprovalRequest, Project, Session
+from traces_app.omnimessage import payloads as p
+from traces_app.rendering import Turn, entry_of, starts_turn, turn_title
+from traces_app.stored_event import StoredEvent
+
+FOLDER = "sessions_app/fragments"
+
+
+def head_html(seq: int) -> str:
+    """Return the mark that tells the page which event it has seen last."""
+    return _render("head", seq=seq)
+
+
+def event_html(session: Session, event: StoredEvent, *, item: str | None) -> str:
+    """Return the fragments for one recorded event.
+
+    `item` is the streaming element the event's text replaces, None if there is none.
+    """
+    if event.kind in _SPECIAL:
+        return _SPECIAL[event.kind](session, event)
+    if event.kind in _OF_A_CALL:
+        return _call(session, event)
+    entry = entry_of(event, agent=session.agent.name, author=author_of(session))
+    if entry is None:
+        return ""
+    context: dict[str, Any] = {"entry": entry, "item": item}
+    if starts_turn(event.message) and isinstance(event.message.payload, p.Text):
+        title = turn_title(event.message.payload.text)
+        context["turn"] = Turn(seq=event.seq, title=title, entries=[entry])
+        return _render("turn", **context)
+    return _render("replace" if item else "append", **context)
+
+
+def item_html(session: Session, item: str, kind: str) -> str:
+    """Return the empty element of a text or thought that begins to stream."""
+    return _render("item", item=item, kind=kind, author=session.agent.name)
+
+
+def status_html(session: Session, pending: list[ApprovalRequest]) -> str:
+    """Return everything about a session that stands outside the conversation."""
+    slug = session.project.slug
+    context = state_of(session, pending)
+    context |= {
+        "count": count_waiting(slug),
+        "project": slug,
+        "model_name": model_name(session),
+        "trouble": runtime.trouble(session.pk),
+        "cards": cards_of(pending, session),
+    }
+    return _render("status", **context)
+
+
+def pending_html(session: Session, pending: list[ApprovalRequest]) -> str:
+    """Return the names of all pending cards: "1 of n" as it is now."""
+    return _render("names", cards=cards_of(pending, session))
+
+
+def processes_html(session: Session) -> str:
+    """Return the list of commands in the background."""
+    return _render("processes", **state_of(session, []))
+
+
+def project_html(user: Any, project: Project) -> str:
+    """Return what a project's open pages show of it: how many calls wait."""
+    return _render("project", project=project.slug, count=count_waiting(project.slug))
+
+
+def author_of(session: Session) -> str:
+    """Return the name a person's messages are shown under."""
+    return session.created_by.get_username() if session.created_by else "You"
+
+
+def _call(session: Session, event: StoredEvent) -> str:
+    """Return the parts of a call's card that its newest event changes."""
+    call_id = str(getattr(event.message.payload, "tool_call_id", ""))
+    events = [e for e in runtime.call_events(session, call_id) if e.seq <= event.seq]
+    if not any(e.kind == "tool_call" for e in events):
+        return ""
+    pending = runtime.pending_requests(session.pk)
+    view = CallViewer(session, pending, is_fresh=True)(events)
+    context = {
+        "entry": view,
+        "kind": event.kind,
+        "trace_url": urls_of(session)["trace"],
+        "cards": cards_of(pending, session),
+    }
+    if event.kind == "tool_call":
+        return _render("append", **context)
+    return _render("call", **context)
+
+
+def _request_end(session: Session, event: StoredEvent) -> str:
+    entry = entry_of(event, agent=session.agent.name, author=author_of(session))
+    html = _render("append", entry=entry) if entry else ""
+    context = {"retry": retry_after(event), "urls": urls_of(session)}
+    return html + _render("provider_notice", **context)
+
+
+def _request_begin(session: Session, event: StoredEvent) -> str:
+    return _render("provider_notice", retry=None)
+
+
+def _token_usage(session: Session, event: StoredEvent) -> str:
+    payload = event.message.payload
+    assert isinstance(payload, p.TokenUsage)
+    first = runtime.trace_events(session, limit=1)
+    meta = first[0].message.payload if first else None
+    window = meta.model_context_window if isinstance(meta, p.SessionMeta) else 0
+    return _render("tokens", usage=usage(payload, window))
+
+
+_OF_A_CALL = frozenset(
+    {
+        "tool_call",
+        "approval_request",
+        "approval_decision",
+        "tool_started",
+        "tool_call_output",
+    }
+)
+_SPECIAL: dict[str, Callable[[Session, StoredEvent], str]] = {
+    "request_begin": _request_begin,
+    "request_end": _request_end,
+    "token_usage": _token_usage,
+}
+
+
+def _render(name: str, **context: Any) -> str:
+    return render_to_string(f"{FOLDER}/{name}.html", {"is_frame": True, **context})

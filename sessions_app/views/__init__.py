@@ -1,0 +1,1 @@
+"""Pages for people (GET, synchronous) and what they do (POST, asynchronous)."""

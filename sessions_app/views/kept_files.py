@@ -1,0 +1,45 @@
+"""The files that hold full outputs: found by session, handed out only unchanged."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from django.conf import settings
+
+from sessions_app import runtime
+from sessions_app.models import Artifact, Session
+from traces_app.omnimessage import payloads as p
+
+
+def artifact_of(session: Session, seq: int) -> Path | None:
+    """Return the file of an output, if it is kept and still what was recorded."""
+    events = runtime.trace_events(session, after=seq - 1, limit=1)
+    if not events or events[0].seq != seq:
+        return None
+    payload = events[0].message.payload
+    if not isinstance(payload, p.ToolCallOutput):
+        return None
+    recorded = payload.details.get("artifact")
+    if not isinstance(recorded, dict):
+        return None
+    digest = str(recorded.get("sha256", ""))
+    rows = Artifact.objects.filter(session=session, sha256=digest)
+    row = rows.first()
+    path = Path(row.path if row else str(recorded.get("path", "")))
+    return path if _is_ours(path, session) and _digest(path) == digest else None
+
+
+def _is_ours(path: Path, session: Session) -> bool:
+    """Return whether the file lies where this session's outputs are kept.
+
+    The record may be an imported one: a path in it is not to be trusted.
+    """
+    folder = (Path(settings.DATA_DIR) / "artifacts" / session.pk).resolve()
+    resolved = path.resolve()
+    return resolved.is_file() and resolved.is_relative_to(folder)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,140 @@
+"""Pages: whole, readable without a script, and never a change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET
+
+from sessions_app import runtime
+from sessions_app.cards import card_of, cards_of
+from sessions_app.chat_view import (
+    CallViewer,
+    model_name,
+    retry_of,
+    state_of,
+    usage_of,
+)
+from sessions_app.examples import EXAMPLES
+from sessions_app.fragments import author_of
+from sessions_app.models import ApprovalMode, ApprovalRequest
+from sessions_app.permissions import Action, may, project_for, projects_of
+from sessions_app.runtime import configs
+from sessions_app.views.answers import session_in
+from sessions_app.views.kept_files import artifact_of
+from traces_app.rendering import conversation
+
+
+@require_GET
+@login_required
+def home(request: HttpRequest) -> HttpResponse:
+    """Lead to the sessions of the project that was seen last."""
+    slugs = list(projects_of(request.user).values_list("slug", flat=True))
+    if not slugs:
+        return render(request, "sessions_app/no_project.html")
+    last = request.COOKIES.get("project", "")
+    first = configs.DEFAULT_PROJECT if configs.DEFAULT_PROJECT in slugs else slugs[0]
+    return redirect("session_list", last if last in slugs else first)
+
+
+@require_GET
+@login_required
+def chat(request: HttpRequest, project: str, session: str) -> HttpResponse:
+    """Show a session: what was said and done, and what waits."""
+    row = session_in(request.user, Action.READ, project, session)
+    snapshot = runtime.snapshot(row.pk)
+    viewer = CallViewer(row, snapshot.pending, bindings=snapshot.bindings)
+    context = state_of(snapshot.session, snapshot.pending)
+    turns = conversation(
+        snapshot.events, agent=row.agent.name, author=author_of(row), view=viewer
+    )
+    may_operate = may(request.user, Action.OPERATE, row.project)
+    context |= {
+        "turns": turns,
+        "streaming": snapshot.items,
+        "seq": snapshot.seq,
+        "author": row.agent.name,
+        "cards": cards_of(snapshot.pending, row),
+        "trace_url": context["urls"]["trace"],
+        "model_name": model_name(row),
+        "usage": usage_of(snapshot.events),
+        "retry": retry_of(snapshot.events),
+        "trouble": runtime.trouble(row.pk),
+        "modes": ApprovalMode.values,
+        "examples": EXAMPLES if row.provider == "demo" and may_operate else (),
+        "may_operate": may_operate,
+        "may_decide": may(request.user, Action.DECIDE, row.project),
+    }
+    return render(request, "sessions_app/chat.html", context)
+
+
+@require_GET
+@login_required
+def approvals(request: HttpRequest, project: str) -> HttpResponse:
+    """Show every call of the project that waits, oldest first."""
+    row = project_for(request.user, Action.READ, project)
+    pending = list(
+        ApprovalRequest.objects.filter(
+            decision=None, session__project=row, session__deleted_at=None
+        )
+        .select_related("session", "session__project", "session__agent")
+        .order_by("id")
+    )
+    cards = [
+        card_of(request_row, request_row.session, place=(at, len(pending)))
+        for at, request_row in enumerate(pending, start=1)
+    ]
+    context = {
+        "project": row,
+        "calls": list(zip(pending, cards, strict=True)),
+        "cards": cards,
+        "sessions": len({request_row.session_id for request_row in pending}),
+        "may_decide": may(request.user, Action.DECIDE, row),
+    }
+    return render(request, "sessions_app/approvals.html", context)
+
+
+@require_GET
+@login_required
+def settings(request: HttpRequest, project: str) -> HttpResponse:
+    """Show what is in force in the project; changes are made elsewhere."""
+    row = project_for(request.user, Action.READ, project)
+    config, _number = configs.current(row)
+    documents = [_document("Project", row)]
+    documents += [_document(f"Agent {agent.name}", agent) for agent in row.agents.all()]
+    context = {
+        "project": row,
+        "config": config,
+        "documents": documents,
+        "members": row.memberships.select_related("user").order_by("user__username"),
+    }
+    return render(request, "sessions_app/settings.html", context)
+
+
+def _document(title: str, target: Any) -> dict[str, Any]:
+    text, number = configs.document_text(target)
+    version = configs.newest_version(target)
+    return {"title": title, "text": text, "number": number, "version": version}
+
+
+@require_GET
+@login_required
+def output_file(
+    request: HttpRequest, project: str, session: str, seq: int
+) -> HttpResponse | FileResponse:
+    """Hand out the full output of a call, as long as it is what was recorded."""
+    row = session_in(request.user, Action.READ, project, session)
+    path = artifact_of(row, seq)
+    if path is None:
+        raise Http404("The full output is not kept any more.")
+    name = f"{row.pk}-{seq}.txt"
+    return FileResponse(
+        path.open("rb"),
+        as_attachment=True,
+        filename=name,
+        content_type="text/plain; charset=utf-8",
+        headers={"X-Content-Type-Options": "nosniff"},
+    )
