@@ -1,4 +1,6 @@
-"""Lets the flush between tests past the append-only triggers, and nothing else."""
+"""Keeps the record's guards out of the way of the flush between tests, and only then."""
+
+from pathlib import Path
 
 import pytest
 from django.db.backends.base.operations import BaseDatabaseOperations
@@ -18,3 +20,9 @@ def allow_flush():
     BaseDatabaseOperations.execute_sql_flush = flush_with_purge
     yield
     BaseDatabaseOperations.execute_sql_flush = flush
+
+
+@pytest.fixture(autouse=True)
+def fresh_witness(settings):
+    """A witness that outlives the flush would rightly report a database rolled back."""
+    Path(settings.WITNESS_FILE).unlink(missing_ok=True)

@@ -115,7 +115,7 @@ class ChainCheck:
         self._check_head(row)
         if envelope is not None:
             self._check_columns(row, envelope)
-            self.completeness.feed(row.seq, row.kind, envelope)
+        self.completeness.feed(row.seq, row.kind, envelope or {})
         self.head = bytes(row.hash)
         self._seq = row.seq
         self._segment += starts_segment(row.kind, row.status)

@@ -40,8 +40,12 @@ class Completeness:
             self._found(1, "the first event is no session_meta")
         self._next = seq + 1
         step = _STEPS.get(kind)
-        if step is not None and not envelope.get("origin"):
+        if step is None or envelope.get("origin"):
+            return
+        try:
             step(self, seq, envelope["payload"])
+        except (KeyError, TypeError):  # somebody changed it to what is no message
+            self._found(seq, f"the body of event #{seq} cannot be read")
 
     def finish(self, *, may_go_on: bool) -> str:
         """Close the fold; return in words what is still in progress."""

@@ -164,16 +164,16 @@ class Bundle:
         try:
             message = json.loads(body)
             payload = message["payload"]
-            said = message["timestamp"], message["type"]
-        except (ValueError, KeyError, TypeError):
+            if message["timestamp"] != header["timestamp"]:
+                self.found(f"event #{seq} and its header differ in time")
+            if message["type"] != header["type"]:
+                self.found(f"event #{seq} and its header differ in type")
+            if seq == 1 and message["type"] != "session_meta":
+                self.lacks("the first event is no session_meta")
+            if not message.get("origin"):
+                self.fold(seq, str(payload.get("type")), payload)
+        except (ValueError, KeyError, TypeError, AttributeError):
             self.found(f"event #{seq} is no message")
-            return
-        if said != (header["timestamp"], header["type"]):
-            self.found(f"event #{seq} and its header differ in time or type")
-        if seq == 1 and message["type"] != "session_meta":
-            self.lacks("the first event is no session_meta")
-        if not message.get("origin"):
-            self.fold(seq, str(payload.get("type")), payload)
 
     def fold(self, seq: int, kind: str, payload: dict[str, Any]) -> None:
         """Follow requests: each must end, with all its calls, before the next."""

@@ -74,13 +74,13 @@ def events(
     `tool` finds all events of the tool's calls; `q` finds what a reader sees: the
     text of any value, not the names of fields.
     """
-    rows = _filtered(trace_id, kinds=kinds, tool=tool, decision=decision)
+    rows = _filtered(trace_id, tool=tool, decision=decision)
     if not q:
-        return _stored(rows.filter(seq__gt=after).order_by("seq")[:limit])
+        return _page(rows, kinds, after=after, limit=limit)
     candidates = find.candidates(rows, q)
     found: list[StoredEvent] = []
     while len(found) < limit:
-        page = _stored(candidates.filter(seq__gt=after).order_by("seq")[:_FIND_BATCH])
+        page = _page(candidates, kinds, after=after, limit=_FIND_BATCH)
         found += (event for event in page if find.is_visible(q, event.json))
         if len(page) < _FIND_BATCH:
             break
@@ -132,16 +132,30 @@ def iter_events(
 
 
 def _filtered(
-    trace_id: int, *, kinds: Collection[str], tool: str | None, decision: str | None
+    trace_id: int, *, tool: str | None, decision: str | None
 ) -> QuerySet[TraceEvent]:
     rows = TraceEvent.objects.filter(trace_id=trace_id)
-    if kinds:
-        rows = rows.filter(kind__in=list(kinds))
     if tool is not None:
         rows = rows.filter(tool=tool[:LENGTH])
     if decision is not None:
         rows = rows.filter(decision=decision[:LENGTH])
     return rows
+
+
+def _page(
+    rows: QuerySet[TraceEvent], kinds: Collection[str], *, after: int, limit: int
+) -> list[StoredEvent]:
+    """Return a page; several kinds are merged from a page of each.
+
+    One query for all of them would sort every match of a long Trace first.
+    """
+    rows = rows.filter(seq__gt=after).order_by("seq")
+    if len(kinds) <= 1:
+        return _stored((rows.filter(kind__in=list(kinds)) if kinds else rows)[:limit])
+    seqs: list[int] = []
+    for kind in set(kinds):
+        seqs += rows.filter(kind=kind).values_list("seq", flat=True)[:limit]
+    return _stored(rows.filter(seq__in=sorted(seqs)[:limit]))
 
 
 def _stored(rows: QuerySet[TraceEvent]) -> list[StoredEvent]:

@@ -1,0 +1,384 @@
+"""Tampering: whatever somebody does to the database is found, at the first bad place."""
+
+import pytest
+from django.conf import settings
+from django.db import connection
+
+from tests.traces_app.conftest import TURN_EVENTS, turn
+from traces_app import chain, reader, verify, writer
+from traces_app.append_only import purge_allowed
+from traces_app.models import Checkpoint, EventBody, Trace, TraceEvent
+from traces_app.omnimessage import user_text
+from traces_app.verify import ExitCode, Verifier
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+EVENT = "traces_app_traceevent"
+
+
+def rehash(trace: Trace, seq: int, *, to_the_end: bool = False) -> None:
+    """Make digest and hash of an event fit its body again, as a forger would."""
+    rows = TraceEvent.objects.filter(trace=trace, seq__gte=seq).order_by("seq")
+    before = TraceEvent.objects.filter(trace=trace, seq=seq - 1).first()
+    head = bytes(before.hash) if before else chain.START
+    with purge_allowed():
+        for row in rows if to_the_end else rows[:1]:
+            text = reader.event_at(trace.pk, row.seq).json
+            digest = chain.body_digest(bytes(row.salt), text.encode())
+            header = chain.header(
+                trace.session_id, row.seq, row.timestamp, row.type, digest
+            )
+            head = chain.link(head, header)
+            TraceEvent.objects.filter(pk=row.pk).update(
+                body_sha256=digest, hash=head, size=len(text.encode())
+            )
+
+
+def change_text(trace: Trace, seq: int) -> None:
+    event = TraceEvent.objects.get(trace=trace, seq=seq)
+    text = reader.event_at(trace.pk, seq).json
+    with purge_allowed():
+        EventBody.objects.filter(pk=event.pk).update(
+            text=text.replace("files", "trees").replace("a.txt", "b.txt")
+        )
+
+
+def intact(trace: Trace):
+    return verify.verify_trace(trace.session_id).intact
+
+
+def test_untouched_record_is_intact_and_complete(trace):
+    report = verify.verify_trace(trace.session_id)
+
+    assert (report.intact, report.complete) == (None, None)
+    assert (report.events, report.covered_to) == (TURN_EVENTS, TURN_EVENTS)
+    assert report.exit_code is ExitCode.GOOD
+
+
+def test_hash_follows_the_published_rules(trace):
+    import hashlib
+    import json
+
+    head = bytes(32)
+    for row in TraceEvent.objects.filter(trace=trace).order_by("seq"):
+        body = reader.event_at(trace.pk, row.seq).json.encode()
+        envelope = json.loads(body)
+        header = {
+            "v": 1,
+            "trace": trace.session_id,
+            "seq": row.seq,
+            "timestamp": envelope["timestamp"],
+            "type": envelope["type"],
+            "body_sha256": hashlib.sha256(bytes(row.salt) + body).hexdigest(),
+        }
+        canonical = json.dumps(
+            header, sort_keys=True, separators=(",", ":"), ensure_ascii=False
+        )
+        head = hashlib.sha256(head + canonical.encode()).digest()
+        assert bytes(row.hash) == head
+        assert len(bytes(row.salt)) == 16
+
+
+def test_changed_body_is_found(trace):
+    change_text(trace, 8)
+
+    assert intact(trace).seq == 8
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("timestamp", "2020-01-01T00:00:00.000Z"),
+        ("type", "event_msg"),
+        ("kind", "thinking"),
+        ("tool", "read_image"),
+        ("tool_call_id", "call_2"),
+        ("status", "failed"),
+        ("segment", 2),
+        ("size", 1),
+        ("salt", b"0" * 16),
+        ("body_sha256", b"0" * 32),
+        ("hash", b"0" * 32),
+    ],
+)
+def test_changed_column_is_found(trace, tamper, column, value):
+    tamper(f"UPDATE {EVENT} SET {column} = %s WHERE seq = 8", value)
+
+    assert intact(trace).seq == 8
+
+
+def test_changed_decision_column_is_found(trace, tamper):
+    tamper(f"UPDATE {EVENT} SET decision = 'deny' WHERE decision = 'allow'")
+
+    assert intact(trace).seq == 6
+
+
+def test_event_changed_and_rehashed_breaks_the_next_link(trace):
+    change_text(trace, 8)
+    rehash(trace, 8)
+
+    assert intact(trace).seq == 9
+
+
+def test_last_event_changed_and_rehashed_differs_from_its_checkpoint(make_trace):
+    trace = make_trace(turn()[:7])
+    change_text(trace, 8)
+    rehash(trace, 8)
+
+    assert "checkpoint at #8" in intact(trace).sentence
+
+
+def test_event_changed_and_all_rehashed_differs_from_its_checkpoint(make_trace):
+    trace = make_trace(turn()[:4])
+    writer.append(trace.pk, turn()[4:], checkpoint=True)
+    change_text(trace, 8)
+    rehash(trace, 8, to_the_end=True)
+
+    found = intact(trace)
+
+    assert found.seq == 6  # the first event after the last good checkpoint
+    assert "between #6 and #11" in found.sentence
+
+
+@pytest.mark.parametrize("seq", [1, 5, TURN_EVENTS])
+def test_deleted_event_is_found(trace, tamper, seq):
+    row = TraceEvent.objects.get(trace=trace, seq=seq)
+    tamper("DELETE FROM traces_app_eventbody WHERE event_id = %s", row.pk)
+    tamper(f"DELETE FROM {EVENT} WHERE id = %s", row.pk)
+
+    report = verify.verify_trace(trace.session_id)
+
+    assert report.intact.seq == seq
+    assert report.exit_code is ExitCode.TAMPERED
+
+
+def test_deleted_tail_is_found(trace, tamper):
+    tamper(
+        "DELETE FROM traces_app_eventbody WHERE event_id IN "
+        f"(SELECT id FROM {EVENT} WHERE seq > 8)"
+    )
+    tamper(f"DELETE FROM {EVENT} WHERE seq > 8")
+
+    assert intact(trace).seq == 9
+
+
+def test_record_without_any_event_left_is_found(trace, tamper):
+    tamper("DELETE FROM traces_app_eventbody")
+    tamper(f"DELETE FROM {EVENT}")
+
+    assert intact(trace).seq == 1
+
+
+def test_deleted_body_is_found(trace, tamper):
+    row = TraceEvent.objects.get(trace=trace, seq=3)
+    tamper("DELETE FROM traces_app_eventbody WHERE event_id = %s", row.pk)
+
+    assert intact(trace).seq == 3
+
+
+def test_inserted_event_is_found(trace, tamper):
+    tamper(f"UPDATE {EVENT} SET seq = seq + 100 WHERE seq > 5")
+    tamper(f"UPDATE {EVENT} SET seq = seq - 99 WHERE seq > 5")
+    extra = writer.create_trace("session-other", project="default")
+    writer.append(extra.pk, [user_text("inserted")])
+    tamper(
+        f"UPDATE {EVENT} SET trace_id = %s, seq = 6 WHERE trace_id = %s",
+        trace.pk,
+        extra.pk,
+    )
+
+    assert intact(trace).seq == 6
+
+
+def test_swapped_events_are_found(trace, tamper):
+    tamper(f"UPDATE {EVENT} SET seq = 100 WHERE seq = 4")
+    tamper(f"UPDATE {EVENT} SET seq = 4 WHERE seq = 5")
+    tamper(f"UPDATE {EVENT} SET seq = 5 WHERE seq = 100")
+
+    assert intact(trace).seq == 4
+
+
+def test_event_copied_from_another_session_is_found(trace, make_trace, tamper):
+    other = make_trace(turn())
+    tamper(
+        "DELETE FROM traces_app_eventbody WHERE event_id IN "
+        f"(SELECT id FROM {EVENT} WHERE trace_id = %s AND seq = 8)",
+        trace.pk,
+    )
+    tamper(f"DELETE FROM {EVENT} WHERE trace_id = %s AND seq = 8", trace.pk)
+    tamper(
+        f"UPDATE {EVENT} SET trace_id = %s WHERE trace_id = %s AND seq = 8",
+        trace.pk,
+        other.pk,
+    )
+
+    assert intact(trace).seq == 8
+
+
+def test_renamed_session_is_found_under_both_names(trace, tamper):
+    old = trace.session_id
+    tamper("UPDATE traces_app_trace SET session_id = 'session-new'")
+
+    assert verify.verify_trace("session-new").intact.seq == 1
+    assert "gone or was renamed" in verify.verify_trace(old).intact.sentence
+
+
+def test_sequence_that_begins_again_is_found(trace, tamper):
+    tamper(
+        "DELETE FROM traces_app_eventbody WHERE event_id IN "
+        f"(SELECT id FROM {EVENT} WHERE seq <= 3)"
+    )
+    tamper(f"DELETE FROM {EVENT} WHERE seq <= 3")
+    tamper(f"UPDATE {EVENT} SET seq = seq - 3")
+
+    assert intact(trace).seq == 1
+
+
+def drop(trace: Trace, tamper) -> None:
+    tamper("DELETE FROM traces_app_checkpoint WHERE trace_id = %s", trace.pk)
+    tamper(
+        "DELETE FROM traces_app_eventbody WHERE event_id IN "
+        f"(SELECT id FROM {EVENT} WHERE trace_id = %s)",
+        trace.pk,
+    )
+    tamper(f"DELETE FROM {EVENT} WHERE trace_id = %s", trace.pk)
+    tamper("DELETE FROM traces_app_trace WHERE id = %s", trace.pk)
+
+
+def test_dropped_session_is_missed_by_the_witness(make_trace, tamper):
+    kept, dropped = make_trace(turn()), make_trace(turn())
+    drop(dropped, tamper)
+
+    reports = {each.session_id: each for each in Verifier().verify_all()}
+
+    assert reports[kept.session_id].is_intact
+    assert "the witness saw" in reports[dropped.session_id].intact.sentence
+
+
+def test_dropped_session_leaves_a_gap_in_the_checkpoints(make_trace, tamper):
+    dropped, kept = make_trace(turn()), make_trace(turn())
+    drop(dropped, tamper)
+    settings.WITNESS_FILE.unlink()
+
+    verifier = Verifier()
+
+    assert "checkpoint 1 is missing" in verifier.instance.about("").sentence
+    assert "is missing" in verifier.verify(kept.session_id).intact.sentence
+
+
+@pytest.mark.parametrize("column", ["text", "hash", "signature", "seq"])
+def test_changed_checkpoint_is_found(make_trace, tamper, column):
+    trace, later = make_trace(turn()), make_trace(turn())
+    value = {
+        "text": Checkpoint.objects.get(number=1).text.replace(
+            '"count":11', '"count":9'
+        ),
+        "hash": b"0" * 32,
+        "signature": b"0" * 64,
+        "seq": 10,
+    }[column]
+    tamper(f"UPDATE traces_app_checkpoint SET {column} = %s WHERE number = 1", value)
+
+    assert intact(trace) is not None
+    assert later.session_id
+
+
+def test_database_rolled_back_is_found_with_the_witness(make_trace, tamper):
+    trace = make_trace(turn())
+    writer.append(trace.pk, turn("call_2"), checkpoint=True)
+    tamper("DELETE FROM traces_app_checkpoint WHERE number > 1")
+    tamper(
+        "DELETE FROM traces_app_eventbody WHERE event_id IN "
+        f"(SELECT id FROM {EVENT} WHERE seq > 11)"
+    )
+    tamper(f"DELETE FROM {EVENT} WHERE seq > 11")
+
+    assert intact(trace).seq == 12
+
+
+def test_work_that_goes_on_after_a_rollback_does_not_hide_it(make_trace, tamper):
+    trace = make_trace(turn())
+    writer.append(trace.pk, turn("call_2"), checkpoint=True)
+    tamper("DELETE FROM traces_app_checkpoint WHERE number > 1")
+    tamper(
+        "DELETE FROM traces_app_eventbody WHERE event_id IN "
+        f"(SELECT id FROM {EVENT} WHERE seq > 11)"
+    )
+    tamper(f"DELETE FROM {EVENT} WHERE seq > 11")
+    writer.append(trace.pk, [user_text("on"), *turn("call_3")[1:]], checkpoint=True)
+
+    assert "rolled back" in intact(trace).sentence or intact(trace).seq == 12
+
+
+def test_witness_line_lost_in_a_crash_comes_with_the_next(make_trace):
+    make_trace(turn())
+    make_trace(turn())
+    path = settings.WITNESS_FILE
+    first = path.read_text().splitlines(keepends=True)[0]
+    path.write_text(first + '{"torn')
+
+    make_trace(turn())
+
+    instance = Verifier().instance
+    assert (instance.findings, instance.witness_lines) == ([], 3)
+    assert instance.notes == ["line 2 of the witness is unreadable"]
+
+
+def test_changed_witness_line_is_found(make_trace):
+    trace = make_trace(turn())
+    path = settings.WITNESS_FILE
+    path.write_text(path.read_text().replace('"count":11', '"count":12'))
+
+    assert "witness was changed" in intact(trace).sentence
+
+
+def test_missing_witness_is_a_note_and_no_finding(trace):
+    settings.WITNESS_FILE.unlink()
+
+    instance = Verifier().instance
+
+    assert instance.findings == []
+    assert "no witness" in instance.notes[0]
+
+
+def test_key_is_readable_by_its_owner_alone(trace):
+    assert settings.SIGNING_KEY_FILE.stat().st_mode & 0o777 == 0o600
+
+
+def test_checkpoints_of_a_key_nobody_knows_are_found(trace, settings, tmp_path):
+    settings.SIGNING_KEY_FILE = tmp_path / "keys" / "signing_key.pem"
+
+    assert "another key" in verify.verify_trace(trace.session_id).intact.sentence
+
+
+def test_checkpoints_of_a_retired_key_stay_good(trace, settings, tmp_path):
+    from traces_app.signing import signing_key
+
+    retired = signing_key().public_bytes.hex()
+    settings.SIGNING_KEY_FILE = tmp_path / "keys" / "signing_key.pem"
+    signing_key()
+    (tmp_path / "keys" / "before.pub").write_text(retired + "\n")
+
+    assert verify.verify_trace(trace.session_id).is_intact
+
+
+def test_unknown_session_is_an_error_of_its_own(db):
+    with pytest.raises(LookupError, match="session-nobody"):
+        verify.verify_trace("session-nobody")
+
+
+def test_events_after_the_last_checkpoint_are_told(make_trace):
+    trace = make_trace(turn())
+    writer.append(trace.pk, [user_text("more")])
+
+    report = verify.verify_trace(trace.session_id)
+
+    assert (report.events, report.covered_to) == (12, 11)
+
+
+def test_protection_tells_that_one_folder_holds_everything(trace):
+    said = " ".join(verify.protection())
+
+    assert "not all lie in one folder" in said or "in one folder" in said
+    assert "triggers" not in said
+    assert connection.vendor in ("sqlite", "postgresql")
