@@ -63,6 +63,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "penguin_web.middleware.guard",
+    "sessions_app.api.errors.json_errors",
     "django.middleware.security.SecurityMiddleware",
     "servestatic.middleware.ServeStaticMiddleware",
     "csp.middleware.CSPMiddleware",

@@ -9,6 +9,9 @@ from django.contrib import admin
 from django.contrib.auth import views as auth_views
 from django.urls import include, path
 
+from sessions_app import health
+from sessions_app.api import api
+
 handler403 = "sessions_app.views.errors.forbidden"
 handler404 = "sessions_app.views.errors.not_found"
 
@@ -26,11 +29,11 @@ urlpatterns: list[Any] = [
         auth_views.PasswordChangeDoneView.as_view(),
         name="password_change_done",
     ),
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
+    path("metrics", health.metrics, name="metrics"),
+    path("api/v1/", api.urls),
 ]
-if find_spec("sessions_app.api"):
-    from sessions_app.api import api
-
-    urlpatterns.append(path("api/v1/", api.urls))
 urlpatterns.extend(
     path("", include(urls))
     for urls in ("sessions_app.urls", "traces_app.urls")
