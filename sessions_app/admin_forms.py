@@ -56,9 +56,8 @@ class GuardedForm(ModelForm):
         return hashlib.sha256(repr(values).encode()).hexdigest()
 
     def _put_back(self, name: str, value: Any) -> None:
-        data = self.data.copy()
-        data[self.add_prefix(name)] = str(value)
-        self.data = data
+        # Bound forms hold a QueryDict, which cannot be written to.
+        self.data = dict(self.data.items()) | {self.add_prefix(name): str(value)}
 
 
 class DocumentForm(GuardedForm):
@@ -79,7 +78,7 @@ class DocumentForm(GuardedForm):
         self.text, self.number = default_document(self.kind), 0
         if self.instance.pk is not None:
             self.text, self.number = configs.document_text(self._target())
-        self.initial |= {"yaml": self.text, "base_version": self.number}
+        self.initial.update({"yaml": self.text, "base_version": self.number})
 
     @property
     def has_new_text(self) -> bool:
