@@ -135,7 +135,7 @@ class Spool:
     def _flush_head(self) -> None:
         if self._is_broken or (self._path is not None and not self._waiting):
             return
-        block = "".join(self._waiting).encode("utf-8", "replace")
+        block = "".join(self._waiting).encode()
         self._waiting.clear()
         self._waiting_length = 0
         try:
@@ -152,20 +152,21 @@ class Spool:
 
     def _write_tail(self, parts: list[str]) -> Artifact:
         """Write what follows the head; runs in a thread, it may be many MiB."""
-        path, digest, dropped = self._path, self._head_hash.copy(), self._dropped
+        path, digest, missing = self._path, self._head_hash.copy(), self._dropped
         assert path is not None
-        tail = "".join(parts)
-        missing = dropped + max(len(tail) - TAIL_LENGTH, 0)
-        gap = f"\n[{missing} characters missing here]\n" if missing else ""
-        block = (gap + tail[-TAIL_LENGTH:]).encode("utf-8", "replace")
-        digest.update(block)
+        too_many = max(sum(map(len, parts)) - TAIL_LENGTH, 0)
+        missing += too_many
+        parts[0] = parts[0][too_many:]
+        if missing:
+            parts.insert(0, f"\n[{missing} characters missing here]\n")
         with path.open("r+b") as file:
             file.seek(self._head_size)
-            file.write(block)
+            for part in parts:
+                block = part.encode()
+                digest.update(block)
+                file.write(block)
             file.truncate()
+            size = file.tell()
         return Artifact(
-            path=path,
-            size=self._head_size + len(block),
-            sha256=digest.hexdigest(),
-            missing=missing,
+            path=path, size=size, sha256=digest.hexdigest(), missing=missing
         )

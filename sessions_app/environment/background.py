@@ -23,8 +23,8 @@ class UnreadText:
     Beyond both, the middle is only counted. `total` counts since the last `restart`.
     """
 
-    def __init__(self) -> None:
-        self.restart(head=sys.maxsize, tail=0)
+    def __init__(self, *, head: int) -> None:
+        self.restart(head=head, tail=0)
 
     def restart(self, *, head: int, tail: int) -> None:
         """Count anew, and keep so many characters of each end; drops what is held."""
@@ -35,20 +35,22 @@ class UnreadText:
         self._tail_length = 0
         self._tail_cap = tail
 
-    def add(self, text: str) -> None:
-        """Take text that was produced."""
+    def add(self, text: str) -> bool:
+        """Take text that was produced; return whether the head got more of it."""
         self.total += len(text)
-        if self._head_room:
+        is_head = bool(self._head_room)
+        if is_head:
             head = text[: self._head_room]
             self._head.append(head)
             self._head_room -= len(head)
             text = text[len(head) :]
         if not text or not self._tail_cap:
-            return
+            return is_head
         self._tail.append(text[-self._tail_cap :])
         self._tail_length += len(self._tail[-1])
         while self._tail_length - len(self._tail[0]) >= self._tail_cap:
             self._tail_length -= len(self._tail.popleft())
+        return is_head
 
     def take_head(self) -> str:
         """Return what is new of the beginning."""

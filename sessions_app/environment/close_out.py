@@ -15,7 +15,6 @@ from typing import Self
 from sessions_app.environment.tool import Artifact, ToolContext, ToolResult
 from sessions_app.environment.truncation import HeadText, cut_marker
 from traces_app.omnimessage import OmniMessage, StopReason, tool_call_output
-from traces_app.omnimessage.codec import storable
 from traces_app.omnimessage.payloads import (
     EventType,
     PartialToolCallOutput,
@@ -61,6 +60,14 @@ class Refused(Exception):
         return cls(StopReason.FAILED, error_marker(text))
 
 
+def plain(text: str) -> str:
+    """Return text that every database and every JSON parser can hold."""
+    text = text.replace("\0", "\u2400")
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 class CloseOut:
     """Collects what one call produced and turns it into its frames."""
 
@@ -94,7 +101,7 @@ class CloseOut:
     def text_of(self, item: object) -> str:
         """Return the text that `item` adds; keep its images and its self-report."""
         if isinstance(item, str):
-            return storable(item)
+            return plain(item)
         if isinstance(item, ToolResult):
             self.result = item
             self._images.extend(item.images)
@@ -102,7 +109,7 @@ class CloseOut:
         payload = item.payload if isinstance(item, OmniMessage) else None
         if isinstance(payload, PartialToolCallOutput):
             self._images.extend(payload.images)
-            return storable(payload.output)
+            return plain(payload.output)
         if isinstance(payload, ToolCallOutput):
             return self._complete(payload)
         kind = payload.KIND if payload else type(item).__name__
@@ -114,7 +121,7 @@ class CloseOut:
         self.result = ToolResult(stop_reason=payload.stop_reason)
         self._images.extend(payload.images)
         so_far = self._head.produced
-        return storable(payload.output)[so_far:]
+        return plain(payload.output)[so_far:]
 
     def delta(self, text: str) -> OmniMessage | None:
         """Return the frame of more text, or None when nothing of it is kept."""
@@ -158,9 +165,9 @@ class CloseOut:
                 )
             )
         if self.result.note:
-            markers.append(storable(self.result.note))
+            markers.append(plain(self.result.note))
         if verdict.ending:
-            markers.append(storable(verdict.ending))
+            markers.append(plain(verdict.ending))
         return markers
 
     @staticmethod

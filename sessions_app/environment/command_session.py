@@ -49,6 +49,7 @@ class CommandSession:
         tool_call_id: str,
         sink: OutputSink,
         spool: Spool,
+        head: int,
         on_end: Callable[[CommandSession], None],
         argv: Sequence[str] | None = None,
     ) -> None:
@@ -57,7 +58,7 @@ class CommandSession:
         self.cwd = cwd
         self.tool_call_id = tool_call_id
         self.started_at = now()
-        self.unread = UnreadText()
+        self.unread = UnreadText(head=head)
         self.log_length = 0  # characters
         self.is_background = False
         self.is_exit_told = False  # a call has reported the exit
@@ -112,13 +113,17 @@ class CommandSession:
         self.log_length += len(text)
         self._sink.write(self.process_id, text)
         self._spool.write(text)
-        self.unread.add(text)
+        is_news = self.unread.add(text)
         self._undrained += len(text)
         if self._undrained >= _DRAIN_EVERY:
             self._undrained = 0
             self._hold(self._sink.drain(self.process_id), "sink")
         if self.is_background and self.unread.total > _UNREAD_FREE:
             self._hold(asyncio.sleep(len(text) / _UNREAD_RATE), "unread")
+        if is_news:
+            self._notify()
+
+    def _notify(self) -> None:
         for listener in tuple(self.listeners):
             listener()
 
@@ -150,8 +155,7 @@ class CommandSession:
         await self._reader.drain()
         self._ended.set()
         self._on_end(self)
-        for listener in tuple(self.listeners):
-            listener()
+        self._notify()
 
     async def send(self, chars: str, *, deadline: float, abort: AbortSignal) -> int:
         """Type `chars`, or do what they stand for; return how many were delivered."""

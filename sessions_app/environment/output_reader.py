@@ -23,7 +23,10 @@ from sessions_app.environment.terminal_text import TerminalText
 QUIET_S = 0.1  # an open line this old is no longer waited for
 _PIPE_SIZE = 64 * 1024  # as the kernel makes it
 _LARGE_PIPE_SIZE = 1024 * 1024  # the most an ordinary user may ask for
+# All pipes are read into it, one after the other: memory that stays in the cache.
+_BUFFER = memoryview(bytearray(_LARGE_PIPE_SIZE))
 _SLICE = 8 * 1024  # characters with effects: a few milliseconds
+_GATHER_S = 0.0003  # lets a flood fill the pipe: fewer, larger reads
 _DRAIN_S = 0.1  # for writers that do not stop after the shell's exit
 
 
@@ -34,31 +37,39 @@ class _Pipe:
         self.descriptor = descriptor
         self.text = TerminalText()
         self.is_open = True
-        self.read_size = _PIPE_SIZE
+        self.is_large = False
         self.last_read = 0.0  # loop time
         self.unsent_since = 0.0  # loop time of the open line's first character
         self.quiet_timer: asyncio.TimerHandle | None = None
         self.hint = ""
 
-    def read(self) -> bytes | None:
-        """Return what is there: None when that is nothing yet, empty at the end."""
+    def read(self) -> memoryview | None:
+        """Return what is there: None when that is nothing yet, empty at the end.
+
+        It has to be used up before the next read of any pipe.
+        """
         try:
-            block = os.read(self.descriptor, self.read_size)
+            size = os.readv(self.descriptor, [_BUFFER])
         except BlockingIOError:
             return None
         except OSError:
-            return b""
-        if len(block) == _PIPE_SIZE == self.read_size:
+            size = 0
+        if size >= _PIPE_SIZE and not self.is_large:
             self._enlarge()
-        return block
+        return _BUFFER[:size]
 
     def _enlarge(self) -> None:
         """Give a writer that fills the pipe more room: fewer, larger reads."""
-        self.read_size = _LARGE_PIPE_SIZE
+        self.is_large = True
         try:
             fcntl.fcntl(self.descriptor, fcntl.F_SETPIPE_SZ, _LARGE_PIPE_SIZE)
         except OSError:
             return  # the user's pages are used up: it goes on smaller
+
+    def is_held(self) -> bool:
+        """Return whether somebody may still write into it; what he wrote is lost."""
+        block = self.read()
+        return block is None or len(block) > 0
 
     def available(self) -> int:
         """Return how many bytes lie in the pipe."""
@@ -92,7 +103,7 @@ class OutputReader:
     @property
     def is_held(self) -> bool:
         """Return whether somebody may still write into a pipe."""
-        return any(pipe.is_open and pipe.read() != b"" for pipe in self._pipes)
+        return any(pipe.is_open and pipe.is_held() for pipe in self._pipes)
 
     def pause(self, reason: str) -> None:
         """Stop reading until `resume` is called with the same reason."""
@@ -119,10 +130,15 @@ class OutputReader:
 
     def _on_readable(self, pipe: _Pipe) -> None:
         block = pipe.read()
-        if block:
-            self._take(pipe, block)
-        elif block is not None:
+        if block is None:
+            return
+        if not block:
             self._close(pipe)
+            return
+        self._take(pipe, block)
+        if len(block) >= _PIPE_SIZE and "gather" not in self._paused:
+            self.pause("gather")
+            self._loop.call_later(_GATHER_S, self.resume, "gather")
 
     def _close(self, pipe: _Pipe) -> None:
         if pipe.is_open:
@@ -130,7 +146,7 @@ class OutputReader:
             self._loop.remove_reader(pipe.descriptor)
             os.close(pipe.descriptor)
 
-    def _take(self, pipe: _Pipe, block: bytes) -> None:
+    def _take(self, pipe: _Pipe, block: memoryview) -> None:
         text = pipe.text.decode(block)
         if not self._slices and pipe.text.is_plain(text):
             self._give(pipe, pipe.text.feed_plain(text))
@@ -223,9 +239,11 @@ class OutputReader:
             if not pipe.is_open or (is_late and owed[pipe] <= 0):
                 continue
             block = pipe.read()
-            if block == b"":
+            if block is None:
+                continue
+            if not block:
                 self._close(pipe)
-            elif block is not None:
+            else:
                 owed[pipe] -= len(block)
                 self._take(pipe, block)
                 is_read = True

@@ -57,8 +57,13 @@ class ProcessTable:
         self._starting = asyncio.Semaphore(MAX_STARTING)
         self._is_closed = False
 
-    async def start(self, cmd: str, *, cwd: str, tool_call_id: str) -> CommandSession:
-        """Start a command; raises `ToolError` when the table is closed."""
+    async def start(
+        self, cmd: str, *, cwd: str, tool_call_id: str, cap: int
+    ) -> CommandSession:
+        """Start a command whose first call returns at most `cap` characters.
+
+        Raises `ToolError` when the table is closed.
+        """
         async with self._starting:
             if self._is_closed:
                 raise ToolError("the session is closed; nothing was started")
@@ -71,6 +76,7 @@ class ProcessTable:
                 tool_call_id=tool_call_id,
                 sink=self._sink,
                 spool=Spool(self._folder, process_id),
+                head=cap,
                 on_end=self._on_end,
             )
             self._sessions[process_id] = session

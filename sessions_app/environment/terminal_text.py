@@ -17,6 +17,7 @@ from enum import Enum, auto
 # than this is taken for one that was never ended.
 LIMIT = 4096  # characters
 
+_CACHED = 256 * 1024
 _CONTROLS = [chr(c) for c in (*range(1, 9), *range(11, 32), 127)]
 _SPECIAL = re.compile("[\x01-\x08\x0b-\x1f\x7f-\x9f]")
 # What may stand in a CSI sequence before its final character.
@@ -25,6 +26,23 @@ _INTERMEDIATE = re.compile("[ -/]*")
 _STRING_END = re.compile("[\n\x07\x18\x1a\x1b\x9c]")
 _STRING_STARTERS = frozenset("]PX^_")
 _C1 = {0x90: "P", 0x98: "X", 0x9B: "[", 0x9D: "]", 0x9E: "^", 0x9F: "_"}
+
+
+def _is_free_of_controls(text: str) -> bool:
+    """Tell it of ASCII text at gigabytes per second.
+
+    Thirty searches for one character each are seven times as fast as one for a class
+    of characters, more so in pieces that stay in the processor's cache.
+    """
+    for start in range(0, len(text), _CACHED):
+        end = start + _CACHED
+        for control in _CONTROLS:
+            if text.find(control, start, end) >= 0:
+                return False
+    return True
+
+
+Buffer = bytes | memoryview
 
 
 class _State(Enum):
@@ -39,7 +57,7 @@ class TerminalText:
     """The plain text of one pipe, and its line that is still open."""
 
     def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._half = b""  # of a character
         self._state = _State.TEXT
         self._length = 0  # of the unfinished control sequence
         self._parameters = ""
@@ -59,17 +77,20 @@ class TerminalText:
         """Return whether the open line looks final: nothing in it was overwritten."""
         return bool(self._line) and not self._is_overwritten
 
-    def decode(self, block: bytes) -> str:
+    def decode(self, block: Buffer, *, is_last: bool = False) -> str:
         """Return the characters that `block` completes, NUL made visible."""
-        return self._decoder.decode(block).replace("\0", "\u2400")
+        if self._half:
+            block = self._half + bytes(block)
+        text, used = codecs.utf_8_decode(block, "replace", is_last)
+        self._half = bytes(block[used:])
+        return text.replace("\0", "\u2400")
 
     def is_plain(self, text: str) -> bool:
         """Return whether `text` has no effect but to follow the text before it."""
         if self._state is not _State.TEXT or self._cursor != len(self._line):
             return False
         if text.isascii():
-            # 30 searches for one character each are eight times one for a class.
-            return all(text.find(control) < 0 for control in _CONTROLS)
+            return _is_free_of_controls(text)
         return _SPECIAL.search(text) is None
 
     def feed_plain(self, text: str) -> str:
@@ -110,7 +131,7 @@ class TerminalText:
 
     def finish(self) -> str:
         """Give out the rest when nothing more can come."""
-        rest = self.feed(self._decoder.decode(b"", True))
+        rest = self.feed(self.decode(b"", is_last=True))
         self._state = _State.TEXT
         return rest + self.flush()
 

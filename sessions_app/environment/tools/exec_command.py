@@ -18,6 +18,7 @@ from sessions_app.environment.output_reader import QUIET_S
 from sessions_app.environment.process_group import Exit
 from sessions_app.environment.process_table import ProcessTable
 from sessions_app.environment.tool import ToolContext, ToolError, ToolResult
+from sessions_app.environment.truncation import effective_cap
 from sessions_app.environment.workdir import checked_directory
 from traces_app.omnimessage import StopReason
 
@@ -33,6 +34,7 @@ class ExecCommand:
 
     def __init__(self, definition: ToolDefinition, table: ProcessTable) -> None:
         self._timeout_ms = definition.timeout_ms
+        self._cap = effective_cap(definition.max_output_length)
         self._table = table
 
     async def execute(
@@ -50,7 +52,9 @@ class ExecCommand:
             timeout_ms=self._timeout_ms,
         )
         deadline = asyncio.get_running_loop().time() + wait_ms / 1000
-        session = await self._table.start(cmd, cwd=cwd, tool_call_id=ctx.tool_call_id)
+        session = await self._table.start(
+            cmd, cwd=cwd, tool_call_id=ctx.tool_call_id, cap=self._cap
+        )
         ctx.artifact = session.artifact
         ctx.artifact = session.artifact
         is_kept = False
@@ -61,6 +65,7 @@ class ExecCommand:
             is_kept = not session.has_ended and not ctx.signal.aborted
             session.settle(QUIET_S if is_kept else 0)
             yield session.unread.take_head()
+            ctx.details["output_chars"] = session.unread.total
             ctx.details["log"] = self._table.mark_read(session)
             if is_kept:
                 self._table.keep(session)
