@@ -159,9 +159,13 @@ class Tools:
 
 
 class Record:
-    """Keeps what the loop recorded, one list entry per transaction."""
+    """Keeps what the loop recorded, one list entry per transaction.
+
+    `delay` says how long a transaction takes; only then its messages are `durable`.
+    """
 
     def __init__(self) -> None:
+        self.durable: list[OmniMessage] = []
         self.transactions: list[tuple[OmniMessage, ...]] = []
         self.fail_on: Callable[[OmniMessage], bool] = lambda _: False
         self.delay: Callable[[tuple[OmniMessage, ...]], float | None] = lambda _: None
@@ -177,6 +181,7 @@ class Record:
         delay = self.delay(messages)
         if delay is not None:
             await asyncio.sleep(delay)
+        self.durable += messages
 
 
 class Desk:
@@ -278,6 +283,9 @@ class Story:
         ):
             seen.append(message)
             self.seen.append(message)
+            # Never shown before it is on record.
+            durable = [stored.payload for stored in self.record.durable]
+            assert message.is_partial or message.payload in durable
             if until is not None:
                 until(message)
         return seen

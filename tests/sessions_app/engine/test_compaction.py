@@ -71,8 +71,14 @@ async def test_message_of_the_user_follows_the_summary_unchanged():
 
 @pytest.mark.parametrize(
     "summary",
-    [[], say(" "), say("<summary> </summary>"), call("a", wire_id="x1")],
-    ids=["nothing", "blank", "empty tags", "a call"],
+    [
+        [],
+        say(" "),
+        say("<summary> </summary>"),
+        call("a", wire_id="x1"),
+        [*say("I will call"), *call("a", wire_id="x1")],
+    ],
+    ids=["nothing", "blank", "empty tags", "a call", "text and a call"],
 )
 async def test_no_summary_is_a_failure_and_the_old_context_stays(summary):
     story = full_story(summary, [*say("done"), FULL])

@@ -49,9 +49,17 @@ async def test_run_says_why_it_stopped_when_the_record_works_again():
 
     assert kinds(story.recorded)[-1] == "abort"
     assert "the disk is full" in story.recorded[-1].payload.reason
-    assert kinds(story.recorded).count("request_begin") == (
-        kinds(story.recorded).count("request_end")
+
+
+async def test_request_that_is_open_when_the_record_fails_is_ended_before_the_abort():
+    story = Story(say("hello"))
+    story.record.fail_on = lambda message: (
+        message.kind == "text" and message.payload.text == "hello"
     )
+
+    await run_to_failure(story)
+
+    assert kinds(story.recorded)[-3:] == ["request_begin", "request_end", "abort"]
 
 
 async def test_what_is_not_on_record_is_not_shown():
@@ -79,6 +87,7 @@ async def test_other_tools_are_stopped_and_their_outputs_recorded():
     (output,) = only(story.recorded, "tool_call_output")
     assert (output.tool_call_id, output.stop_reason) == ("c1", StopReason.ABORTED)
     assert story.tools.started == ["c1"]
+    assert kinds(story.recorded)[-1] == "abort"
 
 
 async def test_stream_of_the_model_is_closed_when_the_record_fails():
