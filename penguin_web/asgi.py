@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from importlib.util import find_spec
 from typing import Any
 
 from channels.auth import AuthMiddlewareStack
@@ -19,11 +18,7 @@ from django.urls import re_path  # noqa: E402
 
 from penguin_web.proxy import Application, ForwardedCaller, Scope  # noqa: E402
 from penguin_web.sockets import OwnPagesOnly  # noqa: E402
-
-if find_spec("sessions_app.routing"):
-    from sessions_app.routing import websocket_urlpatterns
-else:
-    websocket_urlpatterns = []
+from sessions_app.routing import websocket_urlpatterns  # noqa: E402
 
 
 async def no_such_socket(scope: Scope, receive: Any, send: Any) -> None:

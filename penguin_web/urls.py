@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any
 
 from django.contrib import admin
@@ -33,9 +32,6 @@ urlpatterns: list[Any] = [
     path("readyz", health.readyz, name="readyz"),
     path("metrics", health.metrics, name="metrics"),
     path("api/v1/", api.urls),
+    path("", include("sessions_app.urls")),
+    path("", include("traces_app.urls")),
 ]
-urlpatterns.extend(
-    path("", include(urls))
-    for urls in ("sessions_app.urls", "traces_app.urls")
-    if find_spec(urls)
-)
