@@ -24,6 +24,8 @@ from traces_app.omnimessage.payloads import ConfigInForce
 
 logger = logging.getLogger(__name__)
 
+IDLE_S = 300.0  # of a request, where the agent's document says nothing
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blueprint:
@@ -99,7 +101,9 @@ async def prepare_live(live: LiveSession, owner_tag: str) -> None:
     live.desk.config_version = plan.version
     if live.client is not None:
         await live.client.aclose()
-    live.client = make_client(spec, api_key=api_key(spec.provider))
+    live.client = make_client(
+        spec, api_key=api_key(spec.provider), idle_timeout_s=_idle_s(plan)
+    )
     history = await sync_to_async(_history)(live)
     live.loop = AgentLoop(
         llm=live.client,
@@ -133,6 +137,12 @@ def _options(plan: Blueprint) -> LoopOptions:
         max_tokens=plan.agent.model.max_tokens or plan.model.max_tokens,
         thinking_level=plan.session.thinking_level or plan.agent.model.thinking_level,
     )
+
+
+def _idle_s(plan: Blueprint) -> float:
+    """Return how long a provider may be silent."""
+    timeout_ms = plan.agent.model.timeout_ms
+    return timeout_ms / 1000 if timeout_ms else IDLE_S
 
 
 def _history(live: LiveSession) -> History:
