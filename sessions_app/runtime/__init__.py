@@ -18,6 +18,7 @@ from sessions_app.runtime.actions import (
     rename,
     retry_now,
     save_draft,
+    send_input,
     set_mode,
     start_task,
 )
