@@ -6,6 +6,7 @@ The lists walk by key: no count, no offset, one page and a link to older rows.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
@@ -19,22 +20,24 @@ from traces_app.models import Checkpoint, EventBody, JournalEntry, Trace, TraceE
 _PER_PAGE = 100
 # Django's own classes know no type arguments when they run.
 if TYPE_CHECKING:
-    _Paginator, _ModelAdmin = Paginator[Any], admin.ModelAdmin[Any]
+    _Paginator = Paginator[Any]
+    _ModelAdmin = admin.ModelAdmin[Any]
 else:
-    _Paginator, _ModelAdmin = Paginator, admin.ModelAdmin
+    _Paginator = Paginator
+    _ModelAdmin = admin.ModelAdmin
 
 
 class OnePage(_Paginator):
     """The first page and nothing else, so nobody has to count."""
 
-    @property
-    def count(self) -> int:  # type: ignore[override]
+    @cached_property
+    def count(self) -> int:
         """Return how many rows the page holds."""
         return len(self.object_list[: self.per_page])
 
     def page(self, number: int | str) -> Page[Any]:
         """Return the page, whatever number is asked for."""
-        return self._get_page(self.object_list[: self.per_page], 1, self)
+        return Page(self.object_list[: self.per_page], 1, self)
 
 
 class OlderFilter(admin.SimpleListFilter):
@@ -49,8 +52,10 @@ class OlderFilter(admin.SimpleListFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Keep the rows before the id in the address."""
-        value = self.value()
-        return queryset.filter(pk__lt=int(value)) if _is_id(value) else queryset
+        before = self.value() or ""
+        if not (before.isascii() and before.isdigit()):
+            return queryset
+        return queryset.filter(pk__lt=int(before))
 
     def choices(self, changelist: ChangeList) -> Iterator[Any]:
         """Offer the newest rows and those older than the last one shown."""
@@ -70,17 +75,13 @@ class OlderFilter(admin.SimpleListFilter):
             }
 
 
-def _is_id(value: str | None) -> bool:
-    return value is not None and value.isascii() and value.isdigit()
-
-
 class ReadOnlyAdmin(_ModelAdmin):
     """Shows rows; who may see them is Django's `view` permission."""
 
     ordering = ("-pk",)
     paginator = OnePage
     list_per_page = _PER_PAGE
-    list_filter: tuple[Any, ...] = (OlderFilter,)
+    list_filter = (OlderFilter,)
     show_full_result_count = False
     actions = None
 

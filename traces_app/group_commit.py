@@ -19,6 +19,7 @@ from traces_app import database_errors
 from traces_app.insertion import Batch, Draft, HeadConflict, draft
 from traces_app.integrity import write_checkpoint
 from traces_app.omnimessage import OmniMessage
+from traces_app.signing import SigningKeyError
 from traces_app.stored_event import StoredEvent
 
 logger = logging.getLogger(__name__)
@@ -44,12 +45,11 @@ class Submission:
     drafts: list[Draft] = field(default_factory=list)
     stored: list[StoredEvent] = field(default_factory=list)
     error: Exception | None = None
-    is_signed: bool = False
 
     @property
     def is_plain(self) -> bool:
         """Return whether nothing of it can fail alone."""
-        return not (self.also or self.after or self.checkpoint)
+        return self.also is None and self.after is None
 
 
 @dataclass(slots=True)
@@ -113,19 +113,32 @@ class GroupCommit:
         with transaction.atomic(using=self._using):
             batch = Batch(self._using)
             for submission in group:
-                submission.error = None
-                submission.is_signed = (
-                    submission.checkpoint or submission.trace_id in due
-                )
-                due.discard(submission.trace_id)
-                if submission.is_plain and not submission.is_signed:
+                submission.error, submission.stored = None, []
+                if submission.is_plain:
                     _add(batch, submission)
                 else:
                     batch.flush()
                     self._add_in_savepoint(batch, submission)
             batch.flush()
-        for submission in group:
+            done = [submission for submission in group if submission.error is None]
+            due |= {submission.trace_id for submission in done if submission.checkpoint}
+            # Last, so that nobody who waits for a Trace holds up the whole instance
+            # at the chain of checkpoints.
+            touched = {submission.trace_id for submission in done}
+            signed = [trace_id for trace_id in due & touched if self._sign(trace_id)]
+        for submission in done:
             self._count(submission)
+        for trace_id in signed:
+            self._uncovered.pop(trace_id, None)
+
+    def _sign(self, trace_id: int) -> bool:
+        try:
+            write_checkpoint(trace_id, using=self._using)
+        except (SigningKeyError, LookupError):
+            # The events matter more; what is not vouched for, verifying tells.
+            logger.exception("no checkpoint of the Trace %d could be signed", trace_id)
+            return False
+        return True
 
     def _add_in_savepoint(self, batch: Batch, submission: Submission) -> None:
         try:
@@ -134,8 +147,6 @@ class GroupCommit:
                     submission.also()
                 stored = batch.add(submission.trace_id, submission.drafts)
                 batch.flush()
-                if submission.is_signed:
-                    write_checkpoint(submission.trace_id, using=self._using)
                 if submission.after is not None:
                     submission.after(stored)
             submission.stored = stored
@@ -153,13 +164,10 @@ class GroupCommit:
 
     def _count(self, submission: Submission) -> None:
         """Note what no checkpoint covers yet."""
-        if submission.error is not None:
+        if not submission.stored:
             return
-        if submission.is_signed:
-            self._uncovered.pop(submission.trace_id, None)
-        elif submission.stored:
-            uncovered = self._uncovered.setdefault(submission.trace_id, _Uncovered())
-            uncovered.count += len(submission.stored)
+        uncovered = self._uncovered.setdefault(submission.trace_id, _Uncovered())
+        uncovered.count += len(submission.stored)
 
 
 def _add(batch: Batch, submission: Submission) -> None:

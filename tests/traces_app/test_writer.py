@@ -5,7 +5,7 @@ import sqlite3
 import threading
 
 import pytest
-from asgiref.sync import sync_to_async
+from channels.db import database_sync_to_async
 from django.db import connection, transaction
 
 from traces_app import group_commit, reader, verify, writer
@@ -26,7 +26,7 @@ async def trace_writer():
 
 
 async def in_thread(function, *arguments, **options):
-    return await sync_to_async(function)(*arguments, **options)
+    return await database_sync_to_async(function)(*arguments, **options)
 
 
 def texts(trace: Trace) -> list[str]:
@@ -193,6 +193,26 @@ async def test_checkpoint_covers_the_last_event(trace, trace_writer):
 
     newest = await in_thread(Checkpoint.objects.order_by("-number").first)
     assert (newest.trace_id, newest.seq) == (trace.pk, stored[-1].seq)
+
+
+async def test_checkpoint_without_a_message_covers_what_is_there(trace, trace_writer):
+    await trace_writer.append(trace.pk, user_text("end"))
+
+    await trace_writer.append(trace.pk, checkpoint=True)
+
+    newest = await in_thread(Checkpoint.objects.order_by("-number").first)
+    assert newest.seq == 12
+
+
+async def test_key_that_cannot_be_used_does_not_stop_the_record(
+    trace, trace_writer, settings, tmp_path
+):
+    settings.SIGNING_KEY_FILE = tmp_path / "no_key.pem"
+    settings.SIGNING_KEY_FILE.write_text("no key")
+
+    stored = await trace_writer.append(trace.pk, user_text("kept"), checkpoint=True)
+
+    assert stored[0].seq == 12
 
 
 async def test_many_events_are_signed_on_the_way(trace, trace_writer, monkeypatch):
