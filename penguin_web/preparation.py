@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from pathlib import Path
 
 import django
@@ -13,7 +14,10 @@ from django.db.migrations.executor import MigrationExecutor
 
 from penguin_web import __version__
 from penguin_web.keys import make_key
+from traces_app.append_only import create_triggers, triggers_in_place
 from traces_app.signing import signing_key
+
+logger = logging.getLogger(__name__)
 
 
 def migrate() -> None:
@@ -21,6 +25,14 @@ def migrate() -> None:
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         call_command("migrate", verbosity=0, interactive=False)
+
+
+def guard_record() -> None:
+    """Put back triggers by which the database refuses to change the record."""
+    missing = triggers_in_place()
+    if missing:
+        logger.warning("the record was not protected: %s put back", ", ".join(missing))
+        create_triggers()
 
 
 def make_keys() -> None:

@@ -6,6 +6,7 @@ import pytest
 from django.core.management import call_command
 from django.db import DatabaseError, connection, transaction
 
+from penguin_web import preparation
 from traces_app import append_only, journal
 from traces_app.append_only import (
     create_triggers,
@@ -194,3 +195,14 @@ def test_savepoint_inside_a_purge_keeps_the_switch(full):
         with transaction.atomic():
             TraceEvent.objects.filter(seq=2).update(kind="text")
         TraceEvent.objects.filter(seq=2).update(kind="text")
+
+
+def test_server_puts_missing_triggers_back_and_says_so(full, caplog):
+    on = "" if connection.vendor == "sqlite" else " ON traces_app_blob"
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP TRIGGER traces_app_blob_no_update{on}")
+
+    preparation.guard_record()
+
+    assert triggers_in_place() == []
+    assert "traces_app_blob_no_update" in caplog.text

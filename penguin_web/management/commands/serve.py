@@ -52,6 +52,7 @@ class Command(BaseCommand):
             settings.ALLOWED_HOSTS.append(host)
         preparation.make_keys()
         preparation.migrate()
+        preparation.guard_record()
         runtime.ensure_default_project()
         preparation.collect_static()
         connections.close_all()
