@@ -152,7 +152,7 @@ def _fields(kind: type[p.Payload]) -> tuple[tuple[str, Any, Any], ...]:
     """Name, default and type of each field, `extra` left out, `role` first."""
     if kind in _FIELDS:
         return _FIELDS[kind]
-    hints = typing.get_type_hints(kind, vars(p))
+    hints = typing.get_type_hints(kind)
     rows = []
     for field in dataclasses.fields(kind):
         if field.name == "extra":

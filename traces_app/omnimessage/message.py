@@ -21,9 +21,7 @@ MessageType = Literal["session_meta", "model_msg", "event_msg"]
 
 def now() -> str:
     """Return the current time as ISO 8601 UTC with milliseconds and a `Z`."""
-    return (
-        datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    )
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
