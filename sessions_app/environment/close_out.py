@@ -108,6 +108,8 @@ class CloseOut:
             return ""
         payload = item.payload if isinstance(item, OmniMessage) else None
         if isinstance(payload, PartialToolCallOutput):
+            if payload.event_type != "delta":
+                return ""
             self._images.extend(payload.images)
             return plain(payload.output)
         if isinstance(payload, ToolCallOutput):

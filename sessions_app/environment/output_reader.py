@@ -182,7 +182,8 @@ class OutputReader:
             pipe.unsent_since = now
         if line != pipe.hint:
             pipe.hint = line
-            self._on_open_line(line)
+            if line or not text:  # given out text takes the hint's place anyway
+                self._on_open_line(line)
         if pipe.text.may_be_prompt and pipe.quiet_timer is None:
             self._await_quiet(pipe, QUIET_S)
 
@@ -209,7 +210,7 @@ class OutputReader:
         """Give out open lines whose first unsent character is that old."""
         latest = self._loop.time() - min_age_s
         for pipe in self._pipes:
-            if pipe.unsent_since <= latest:
+            if pipe.text.open_line and pipe.unsent_since <= latest:
                 self._send_open_line(pipe)
 
     async def drain(self) -> None:

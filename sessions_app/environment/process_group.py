@@ -14,16 +14,19 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import Any
+
+from sessions_app.environment.process_stat import (
+    ProcessStat,
+    all_processes,
+    kill_process,
+    sweep_tagged,
+)
 
 OWNER_TAG = "PENGUIN_OWNER"
 ENVIRONMENT_TAG = "PENGUIN_ENVIRONMENT"
 GRACE_S = 1.0  # between SIGTERM and SIGKILL
-_PROC = Path("/proc")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,73 +35,6 @@ class Exit:
 
     exit_code: int | None = None
     signal: str | None = None  # "SIGINT"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessStat:
-    """What /proc tells of a process."""
-
-    pid: int
-    state: str  # "Z": a zombie
-    group: int
-    start_ticks: int
-
-    @classmethod
-    def read(cls, pid: int) -> ProcessStat | None:
-        """Return the facts of `pid`, None when it is gone."""
-        try:
-            text = (_PROC / str(pid) / "stat").read_text("utf-8", "replace")
-        except OSError:
-            return None
-        # The name in parentheses may hold anything, spaces and brackets too.
-        fields = text[text.rindex(")") + 2 :].split()
-        return cls(
-            pid=pid,
-            state=fields[0],
-            group=int(fields[2]),
-            start_ticks=int(fields[19]),
-        )
-
-    @property
-    def is_zombie(self) -> bool:
-        """Return whether it has ended and only waits to be reaped."""
-        return self.state in "ZX"
-
-    def is_alive(self) -> bool:
-        """Return whether exactly this process still runs."""
-        found = ProcessStat.read(self.pid)
-        return (
-            found is not None
-            and not found.is_zombie
-            and found.start_ticks == self.start_ticks
-        )
-
-    def describe(self) -> dict[str, Any]:
-        """Return what `Environment.processes` lists of an escaped process."""
-        folder = _PROC / str(self.pid)
-        try:
-            cmd = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            cwd = str((folder / "cwd").readlink())
-        except (OSError, UnicodeError):
-            cmd = cwd = ""
-        return {
-            "process_id": None,
-            "pid": self.pid,
-            "cmd": cmd.strip(),
-            "cwd": cwd,
-            "started_at": self._started_at(),
-            "running": True,
-            "exit_code": None,
-            "signal": None,
-            "background": True,
-            "escaped": True,
-        }
-
-    def _started_at(self) -> str:
-        ticks = os.sysconf("SC_CLK_TCK")
-        age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - self.start_ticks / ticks
-        started = datetime.now(UTC) - timedelta(seconds=age_s)
-        return started.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class ProcessGroup:
@@ -117,29 +53,25 @@ class ProcessGroup:
         on_exit: Callable[[], None],
     ) -> None:
         """Start it; raises OSError or ValueError when that cannot be."""
-        pipes = [os.pipe() for _ in range(3)]
-        (in_read, self.stdin), (self.stdout, out_write), (self.stderr, err_write) = (
-            pipes
-        )
+        ours: list[int] = []
+        theirs: list[int] = []
         try:
-            self._process = subprocess.Popen(
-                [*_default_signals(), *argv],
-                cwd=cwd,
-                env=dict(env),
-                stdin=in_read,
-                stdout=out_write,
-                stderr=err_write,
-                start_new_session=True,
-            )
+            for is_input in (True, False, False):
+                read_end, write_end = os.pipe()
+                ours.append(write_end if is_input else read_end)
+                theirs.append(read_end if is_input else write_end)
+            self._process = _start(argv, theirs, cwd=cwd, env=env)
+            self._pidfd = _open_pidfd(self._process)
         except BaseException:
-            for end in (self.stdin, self.stdout, self.stderr):
+            for end in ours:
                 os.close(end)
             raise
         finally:
-            for end in (in_read, out_write, err_write):
+            for end in theirs:
                 os.close(end)
-        for end in (self.stdin, self.stdout, self.stderr):
+        for end in ours:
             os.set_blocking(end, False)
+        self.stdin, self.stdout, self.stderr = ours
         self.pid = self._process.pid
         stat = ProcessStat.read(self.pid)
         self.start_ticks = stat.start_ticks if stat else 0
@@ -147,7 +79,6 @@ class ProcessGroup:
         self._is_reaped = False
         self._exited = asyncio.Event()
         self._on_exit = on_exit
-        self._pidfd = os.pidfd_open(self.pid)
         asyncio.get_running_loop().add_reader(self._pidfd, self._note_exit)
 
     def _note_exit(self) -> None:
@@ -215,6 +146,30 @@ class ProcessGroup:
         ]
 
 
+def _start(
+    argv: Sequence[str], pipes: Sequence[int], *, cwd: str, env: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [*_default_signals(), *argv],
+        cwd=cwd,
+        env=dict(env),
+        stdin=pipes[0],
+        stdout=pipes[1],
+        stderr=pipes[2],
+        start_new_session=True,
+    )
+
+
+def _open_pidfd(process: subprocess.Popen[bytes]) -> int:
+    try:
+        return os.pidfd_open(process.pid)
+    except OSError:
+        # Out of descriptors: what cannot be watched may not run.
+        process.kill()
+        process.wait()
+        raise
+
+
 def _default_signals() -> list[str]:
     """Return a prefix that undoes ignored signals, which a child would inherit."""
     ignored = [
@@ -242,61 +197,6 @@ def _group_exists(group: int) -> bool:
     return True
 
 
-def all_processes() -> Iterator[ProcessStat]:
-    """Yield every process there is at the moment."""
-    for entry in _PROC.iterdir():
-        if entry.name.isdigit():
-            stat = ProcessStat.read(int(entry.name))
-            if stat is not None:
-                yield stat
-
-
-def kill_process(stat: ProcessStat) -> bool:
-    """Send SIGKILL to exactly that process; False when it is gone."""
-    try:
-        descriptor = os.pidfd_open(stat.pid)
-    except OSError:
-        return False
-    try:
-        again = ProcessStat.read(stat.pid)
-        if again is None or again.start_ticks != stat.start_ticks:
-            return False
-        signal.pidfd_send_signal(descriptor, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        return False
-    finally:
-        os.close(descriptor)
-    return True
-
-
-def find_tagged(name: str, value: str) -> list[ProcessStat]:
-    """Return every living process whose environment carries `name=value`."""
-    wanted = f"{name}={value}".encode()
-    found = []
-    for stat in all_processes():
-        if stat.is_zombie or stat.pid == os.getpid():
-            continue
-        try:
-            environ = (_PROC / str(stat.pid) / "environ").read_bytes()
-        except OSError:
-            continue  # gone, or another user's
-        if wanted in environ.split(b"\0"):
-            found.append(stat)
-    return found
-
-
 def sweep(owner_tag: str) -> list[int]:
     """Kill every process that an owner's environments left behind; return the pids."""
     return sweep_tagged(OWNER_TAG, owner_tag)
-
-
-def sweep_tagged(name: str, value: str) -> list[int]:
-    """Kill tagged processes until none is found: one may fork while it is looked at."""
-    killed: list[int] = []
-    for _ in range(10):
-        found = [stat for stat in find_tagged(name, value) if kill_process(stat)]
-        if not found:
-            break
-        killed += [stat.pid for stat in found if stat.pid not in killed]
-        time.sleep(0.01)
-    return killed

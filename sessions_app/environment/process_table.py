@@ -8,6 +8,7 @@ when the table is full, exited ones go first, then the one unused for longest.
 from __future__ import annotations
 
 import asyncio
+import errno
 import time
 import uuid
 from collections.abc import Mapping
@@ -19,6 +20,8 @@ from sessions_app.environment.output_sink import OutputSink, ProcessChange
 from sessions_app.environment.process_group import (
     ENVIRONMENT_TAG,
     Exit,
+)
+from sessions_app.environment.process_stat import (
     ProcessStat,
     find_tagged,
     sweep_tagged,
@@ -27,7 +30,6 @@ from sessions_app.environment.tool import ToolError
 from sessions_app.environment.truncation import PollWindow
 
 MAX_BACKGROUND = 64
-MAX_STARTING = 4  # more spawns at once would freeze the loop
 MAX_UNUSED_S = 10 * 24 * 3600.0
 Change = Literal["started", "backgrounded", "exited", "evicted"]
 
@@ -43,6 +45,8 @@ class ProcessTable:
         folder: ArtifactFolder,
         poll_cap: int,
         lost: Mapping[str, str],
+        max_background: int = MAX_BACKGROUND,
+        max_unused_s: float = MAX_UNUSED_S,
     ) -> None:
         self._tag = uuid.uuid4().hex
         self._env = {**env, ENVIRONMENT_TAG: self._tag}
@@ -50,11 +54,15 @@ class ProcessTable:
         self._folder = folder
         self.poll_window = PollWindow(poll_cap, path_length=folder.path_length)
         self._gone = dict(lost)  # process_id: why it cannot be reached
+        self._max_background = max_background
+        self._max_unused_s = max_unused_s
+        self._unused_timer: asyncio.TimerHandle | None = None
         self._sessions: dict[str, CommandSession] = {}
         self._used_at: dict[str, float] = {}  # of background sessions
         self._endings: set[asyncio.Task[None]] = set()
         self._escaped: list[tuple[ProcessStat, dict[str, Any]]] = []
-        self._starting = asyncio.Semaphore(MAX_STARTING)
+        self._spawning = asyncio.Lock()
+        self._has_started = False
         self._is_closed = False
 
     async def start(
@@ -62,12 +70,22 @@ class ProcessTable:
     ) -> CommandSession:
         """Start a command whose first call returns at most `cap` characters.
 
-        Raises `ToolError` when the table is closed.
+        Raises `ToolError` when it cannot be started.
         """
-        async with self._starting:
-            if self._is_closed:
-                raise ToolError("the session is closed; nothing was started")
-            process_id = new_stem("proc")
+        async with self._spawning:
+            session = self._started(cmd, cwd, tool_call_id, cap)
+            # Others may work between two spawns, each takes a millisecond or two.
+            await asyncio.sleep(0)
+        return session
+
+    def _started(
+        self, cmd: str, cwd: str, tool_call_id: str, cap: int
+    ) -> CommandSession:
+        if self._is_closed:
+            raise ToolError("the session is closed; nothing was started")
+        self._has_started = True
+        process_id = new_stem("proc")
+        try:
             session = CommandSession(
                 process_id,
                 cmd,
@@ -79,10 +97,16 @@ class ProcessTable:
                 head=cap,
                 on_end=self._on_end,
             )
-            self._sessions[process_id] = session
-            self.bind(tool_call_id, session)
-            self._tell(session, "started")
-            await asyncio.sleep(0)
+        except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and error.errno == errno.E2BIG:
+                raise ToolError(
+                    f"cmd is too long for one command ({len(cmd)} characters); "
+                    "nothing was started: split it, write long files in several calls"
+                ) from error
+            raise ToolError(f"the command could not be started: {error}") from error
+        self._sessions[process_id] = session
+        self.bind(tool_call_id, session)
+        self._tell(session, "started")
         return session
 
     def keep(self, session: CommandSession) -> None:
@@ -90,20 +114,27 @@ class ProcessTable:
         session.is_background = True
         self._used_at[session.process_id] = time.monotonic()
         self._tell(session, "backgrounded")
-        self.evict_unused()
-        while len(self._used_at) > MAX_BACKGROUND:
+        if self._unused_timer is None:
+            self._evict_unused()
+        while len(self._used_at) > self._max_background:
             self._evict(min(self._used_at, key=self._order_of_eviction))
 
-    def _order_of_eviction(self, process_id: str) -> tuple[bool, float]:
-        is_running = self._sessions[process_id].exit is None
-        return is_running, self._used_at[process_id]
+    def _order_of_eviction(self, process_id: str) -> tuple[bool, bool, float]:
+        session = self._sessions[process_id]
+        return session.is_polled, session.exit is None, self._used_at[process_id]
 
-    def evict_unused(self) -> None:
-        """Evict what nobody has used for ten days."""
-        latest = time.monotonic() - MAX_UNUSED_S
+    def _evict_unused(self) -> None:
+        """Evict what nobody has used for too long, and look again in time."""
+        latest = time.monotonic() - self._max_unused_s
         for process_id, used_at in tuple(self._used_at.items()):
-            if used_at < latest:
+            if used_at <= latest:
                 self._evict(process_id)
+        if self._used_at:
+            wait_s = min(self._used_at.values()) - latest
+            loop = asyncio.get_running_loop()
+            self._unused_timer = loop.call_later(wait_s, self._evict_unused)
+        else:
+            self._unused_timer = None
 
     def _evict(self, process_id: str) -> None:
         session = self._forget(process_id)
@@ -227,7 +258,10 @@ class ProcessTable:
             self._end(session)
         while self._endings:
             await asyncio.wait(self._endings)
-        await asyncio.to_thread(sweep_tagged, ENVIRONMENT_TAG, self._tag)
+        if self._has_started:
+            await asyncio.to_thread(sweep_tagged, ENVIRONMENT_TAG, self._tag)
+        if self._unused_timer is not None:
+            self._unused_timer.cancel()
         for process_id in tuple(self._sessions):
             self._forget(process_id).discard()
 

@@ -24,12 +24,19 @@ from sessions_app.environment.close_out import (
     self_reported,
     timeout_marker,
 )
-from sessions_app.environment.tool import AbortSignal, Tool, ToolContext
+from sessions_app.environment.tool import (
+    AbortSignal,
+    Tool,
+    ToolContext,
+    ToolError,
+)
 from traces_app.omnimessage import OmniMessage, StopReason
 
 logger = logging.getLogger(__name__)
 
 GRACE_S = 1.0  # between the tool's signal and the cut
+# Tools that did not end when they were cancelled: kept until they do.
+_left_behind: set[asyncio.Task[None]] = set()
 
 
 class ToolRun:
@@ -126,8 +133,9 @@ class ToolRun:
                 raise  # asked for from outside, not the tool's doing
             self._error = "something the tool waited for was cancelled"
         except BaseException as error:
-            logger.info("tool %s raised", self._tool.name, exc_info=True)
-            self._error = str(error) or type(error).__name__
+            if not isinstance(error, ToolError):
+                logger.warning("tool %s raised", self._tool.name, exc_info=True)
+            self._error = _words_of(error)
         finally:
             self._end()
 
@@ -161,11 +169,19 @@ class ToolRun:
             self._news.set()
 
 
+def _words_of(error: BaseException) -> str:
+    try:
+        return str(error) or type(error).__name__
+    except Exception:
+        return type(error).__name__  # an exception that cannot even be shown
+
+
 async def _dismiss(driver: asyncio.Task[None]) -> None:
     """Cancel what is left of the driver and give its cleanup a moment."""
     if driver.done():
         _forget(driver)
         return
+    _left_behind.add(driver)
     driver.add_done_callback(_forget)
     driver.cancel()
     await asyncio.wait({driver}, timeout=0.05)
@@ -173,5 +189,6 @@ async def _dismiss(driver: asyncio.Task[None]) -> None:
 
 def _forget(driver: asyncio.Task[None]) -> None:
     """Take note of how the driver ended, so that nobody reports it as unseen."""
+    _left_behind.discard(driver)
     if not driver.cancelled():
         driver.exception()

@@ -144,8 +144,10 @@ def _delivery(
     if delivered == len(chars):
         return []
     why = "the process has exited" if has_ended else "its input is closed or full"
-    facts = f"{delivered} of {len(chars)} characters delivered"
-    return [f"[input not delivered: {facts}; {why}]"]
+    if not delivered:
+        return [f"[input not delivered: {why}]"]
+    facts = f"{delivered} of {len(chars)} characters"
+    return [f"[input delivered in part, {facts}, the rest was withdrawn: {why}]"]
 
 
 def _repeat(process_id: str, how: Exit, chars: str, ctx: ToolContext) -> ToolResult:
