@@ -48,7 +48,7 @@ def values_of(hint) -> st.SearchStrategy:
 @st.composite
 def messages(draw) -> OmniMessage:
     kind = draw(st.sampled_from(KINDS))
-    hints = typing.get_type_hints(kind, vars(p))
+    hints = typing.get_type_hints(kind)
     values = {
         field.name: draw(values_of(hints[field.name]))
         for field in dataclasses.fields(kind)
