@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 FOLD_LINES = 40  # more lines, or more bytes, must be opened before they are approved
@@ -31,9 +31,9 @@ _RUNS = re.compile(rf"(?:(?<=\S)[ \t]{{{BLANK_RUN},}}|^[ \t]{{{INDENT_RUN},}})")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """A piece of a line; an escape stands for what cannot be seen."""
+    """A piece of a line; an escape stands for what could mislead."""
 
-    kind: Literal["text", "escape"]
+    kind: Literal["text", "escape", "mark"]  # a mark ends a line: a newline to see
     text: str
 
 
@@ -96,7 +96,7 @@ def read_arguments(name: str, text: str) -> Arguments:
     rest = dict(values)
     if name == "exec_command" and isinstance(values.get("cmd"), str):
         command = _value("cmd", rest.pop("cmd"))
-    rows = tuple(_value(key, _shown(value)) for key, value in rest.items())
+    rows = tuple(_row(key, _shown(value)) for key, value in rest.items())
     return Arguments(
         command=command,
         rows=rows,
@@ -187,6 +187,16 @@ def _value(name: str, text: str) -> Value:
         rest=tuple(spell(line) for line in rest.removeprefix("\n").split("\n")),
         is_line_cut=not rest.startswith("\n"),
     )
+
+
+def _row(name: str, text: str) -> Value:
+    """Return a value whose last newline is seen: it has no line numbers to tell."""
+    if not text.endswith("\n"):
+        return _value(name, text)
+    value = _value(name, text[:-1])
+    lines = list(value.rest or value.head)
+    lines[-1] = (*lines[-1], Span(kind="mark", text="\\n"))
+    return replace(value, **{"rest" if value.rest else "head": tuple(lines)})
 
 
 def _count(value: Value) -> int:

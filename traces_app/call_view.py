@@ -110,7 +110,7 @@ def view_output(
         kept = number(len(payload.output))
         saw = f"The model saw {kept} characters of {_produced(payload.details)}."
         if tail:
-            gap = "The middle is left out here"
+            gap = _between(payload.details, len(text.head) + len(tail))
             text = FoldedText(head=text.head, tail=tail, gap=gap)
     return OutputView(
         seq=event.seq,
@@ -127,6 +127,12 @@ def _newest(events: Iterable[StoredEvent]) -> dict[str, StoredEvent]:
 
 def _details(ended: StoredEvent | None) -> Mapping[str, Any]:
     return getattr(ended.message.payload, "details", {}) if ended else {}
+
+
+def _between(details: Mapping[str, Any], shown: int) -> str:
+    produced = details.get("output_chars")
+    left_out = produced - shown if isinstance(produced, int) else 0
+    return f"{left_out:,} characters between" if left_out > 0 else "…"
 
 
 def _produced(details: Mapping[str, Any]) -> str:

@@ -82,6 +82,16 @@ class NoteView:
 Entry = MessageView | FoldView | PictureView | NoteView | CallView
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Streaming:
+    """A text or thought that is still being written."""
+
+    item: str
+    kind: str  # "text" or "thinking"
+    text: str
+    offset: int  # one past its last character
+
+
 @dataclass(slots=True, kw_only=True)
 class Turn:
     """A message of a person and everything that followed from it."""
@@ -89,6 +99,7 @@ class Turn:
     seq: int  # of that message; 0: what came before the first
     title: str = ""
     entries: list[Entry] = field(default_factory=list)
+    streaming: list[Streaming] = field(default_factory=list)
 
 
 def starts_turn(message: OmniMessage) -> bool:

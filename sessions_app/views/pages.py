@@ -25,7 +25,10 @@ from sessions_app.permissions import Action, may, project_for, projects_of
 from sessions_app.runtime import configs
 from sessions_app.views.answers import session_in
 from sessions_app.views.kept_files import artifact_of
-from traces_app.rendering import conversation
+from traces_app.rendering import Streaming, conversation
+
+HINT = "Message"
+DEMO_HINT = "Message, or $ and a command"
 
 
 @require_GET
@@ -51,10 +54,18 @@ def chat(request: HttpRequest, project: str, session: str) -> HttpResponse:
     turns = conversation(
         snapshot.events, agent=row.agent.name, author=author_of(row), view=viewer
     )
+    turns[-1].streaming = [
+        Streaming(
+            item=item.item,
+            kind=item.kind,
+            text=item.text,
+            offset=item.start + len(item.text),
+        )
+        for item in snapshot.items
+    ]
     may_operate = may(request.user, Action.OPERATE, row.project)
     context |= {
         "turns": turns,
-        "streaming": snapshot.items,
         "seq": snapshot.seq,
         "author": row.agent.name,
         "cards": cards_of(snapshot.pending, row),
@@ -64,6 +75,7 @@ def chat(request: HttpRequest, project: str, session: str) -> HttpResponse:
         "retry": retry_of(snapshot.events),
         "trouble": runtime.trouble(row.pk),
         "modes": ApprovalMode.values,
+        "placeholder": DEMO_HINT if row.provider == "demo" else HINT,
         "examples": EXAMPLES if row.provider == "demo" and may_operate else (),
         "may_operate": may_operate,
         "may_decide": may(request.user, Action.DECIDE, row.project),

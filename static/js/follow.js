@@ -18,7 +18,7 @@ function isHeld() {
 }
 
 function showButton() {
-  const isShown = !follows && fromEnd() > NEAR_END;
+  const isShown = !follows && fromEnd() > NEAR_END && conversation.childElementCount > 1;
   button.hidden = !isShown;
   if (!isShown) count = 0;
   button.querySelector("[data-label]").textContent = count ? `${count} new` : "Latest";
@@ -29,7 +29,7 @@ function toEnd() {
 }
 
 addEventListener("scroll", () => {
-  follows = fromEnd() < NEAR_END;
+  follows = fromEnd() < NEAR_END || conversation.childElementCount < 2;
   showButton();
 }, { passive: true });
 
@@ -49,6 +49,7 @@ button.addEventListener("click", () => {
 
 const [entry] = performance.getEntriesByType("navigation");
 const isFirst = !location.hash && entry?.type !== "reload" && entry?.type !== "back_forward";
-if (isFirst) toEnd();
-follows = fromEnd() < NEAR_END;
+const isEmpty = conversation.childElementCount < 2; // before the first message
+if (isFirst && !isEmpty) toEnd();
+follows = isEmpty || fromEnd() < NEAR_END;
 showButton();

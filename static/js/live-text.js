@@ -6,6 +6,7 @@ const LONGEST_LINE = 65536;
 const HEAD_BLOCKS = 4;
 const TAIL_BLOCKS = 16;
 const NEAR_END = 24; // pixels
+const LONG_BLOCKS = 3; // beyond it, blocks out of sight are not drawn
 
 export class LiveText {
   constructor(place) {
@@ -59,6 +60,7 @@ export class LiveText {
 
   cutMiddle() {
     const blocks = this.blocks();
+    if (blocks.length > LONG_BLOCKS) this.place.dataset.long = "";
     const surplus = blocks.slice(HEAD_BLOCKS, -TAIL_BLOCKS);
     if (!surplus.length) return;
     for (const block of surplus) {
