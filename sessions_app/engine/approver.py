@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 
 from sessions_app.engine.decision import Approve, Decision
-from sessions_app.engine.history import call_id
+from sessions_app.engine.messages import call_id
 from sessions_app.engine.stopping import ends
 from sessions_app.engine.tool_run import Tools, digest_of
 from sessions_app.environment.tool import AbortSignal

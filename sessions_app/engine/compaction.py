@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from sessions_app.engine.history import History
+from sessions_app.engine.mending import clipped, is_too_long
 from sessions_app.engine.model_requests import ModelRequests
 from sessions_app.engine.options import LoopOptions
 from sessions_app.engine.tape import Tape
@@ -70,7 +71,10 @@ async def compact(
         await requests.record_end(tape, answer, attempt)
         return answer
 
-    answer, _ = await requests.until_answered(once, stop=stop)
+    answer, attempts = await requests.until_answered(once, stop=stop)
+    if answer.error is not None and is_too_long(answer.error) and not stop.aborted:
+        messages = clipped(messages)
+        answer, _ = await requests.until_answered(once, stop=stop, first=attempts + 1)
     status = _outcome(answer, words, stop)
     end = event(p.CompactionEnd(status=status))
     if status is not StopReason.COMPLETED:

@@ -26,6 +26,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
+from sessions_app.engine.messages import (
+    add_usage,
+    call_id,
+    has_images,
+    without_images,
+)
 from traces_app.omnimessage import OmniMessage
 from traces_app.omnimessage import payloads as p
 
@@ -129,6 +135,9 @@ class History:
                 self.unfinished = []
             case "summary":
                 self._start_segment(message)
+            case "images_removed":
+                self._remove_images()
+                self.pending.append(message)
             case synthetic:
                 self.pending.append(message)
                 self.turns = self.turns if synthetic else 0
@@ -224,25 +233,14 @@ class History:
         self.pending = [summary, *self.pending]
         self.context_tokens = self.segment_turns = 0
 
-
-def call_id(message: OmniMessage) -> str:
-    """Return the tool_call_id a call or an output carries."""
-    payload = message.payload
-    assert isinstance(payload, (p.ToolCall, p.ToolCallOutput))
-    return payload.tool_call_id
-
-
-def add_usage(one: p.Usage, other: p.Usage) -> p.Usage:
-    """Return the sum; `total` follows from its parts."""
-    cache_read = one.cache_read + other.cache_read
-    cache_write = one.cache_write + other.cache_write
-    output = one.output + other.output
-    return p.Usage(
-        cache_read=cache_read,
-        cache_write=cache_write,
-        output=output,
-        total=cache_read + cache_write + output,
-    )
+    def _remove_images(self) -> None:
+        """Take out those of the input; the older ones only when it has none."""
+        is_new = any(map(has_images, [*self._outputs.values(), *self.pending]))
+        self.pending = without_images(self.pending)
+        outputs = without_images(self._outputs.values())
+        self._outputs = {call_id(output): output for output in outputs}
+        if not is_new:
+            self._context = without_images(self._context)
 
 
 def _is(message: OmniMessage, synthetic: str) -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sessions_app.engine.history import History, add_usage
+from sessions_app.engine.history import History
+from sessions_app.engine.messages import add_usage
 from sessions_app.engine.options import LoopOptions
 from sessions_app.engine.retry import Ladder, describe
 from sessions_app.engine.tape import Tape
@@ -56,17 +57,18 @@ class ModelRequests:
         *,
         stop: AbortSignal,
         between: Callable[[], Awaitable[None]] = _nothing,
+        first: int = 1,
     ) -> tuple[Answer, int]:
         """Call `once` with 1, 2, … until there is an answer or no use in trying.
 
         `once` ends with `record_end`. Returns the last answer and the attempts made.
         """
-        for attempt in itertools.count(1):
+        for attempt in itertools.count(first):
             answer = await once(attempt)
             if self.ladder.is_waiting and not stop.aborted:
                 await self.ladder.pause(stop)
+                await between()
                 if not stop.aborted:
-                    await between()
                     continue
             return answer, attempt
         raise AssertionError("attempts are counted without end")

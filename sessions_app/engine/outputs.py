@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sessions_app.engine.history import call_id
+from sessions_app.engine.messages import call_id
 from traces_app.omnimessage import OmniMessage, StopReason, tool_call_output
 from traces_app.omnimessage import payloads as p
 

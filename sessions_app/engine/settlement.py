@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sessions_app.engine.history import History, call_id
+from sessions_app.engine.history import History
+from sessions_app.engine.messages import call_id
 from sessions_app.engine.outputs import (
     denied_output,
     lost_output,

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from sessions_app.engine.decision import Decision
+from sessions_app.engine.messages import call_id
 from sessions_app.engine.outputs import (
     changed_output,
     interrupted_output,
@@ -90,7 +91,7 @@ class ToolCalls:
         if blocked is not None:
             await self._tape.record(*news, blocked)
             return
-        started = p.ToolStarted(tool_call_id=decision.event.tool_call_id)
+        started = p.ToolStarted(tool_call_id=call_id(call))
         await self._tape.record(*news, event(started))
         run = ToolRun(
             call,

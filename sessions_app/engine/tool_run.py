@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from sessions_app.engine.decision import Approve
 from sessions_app.engine.digest import arguments_sha256
-from sessions_app.engine.history import call_id
+from sessions_app.engine.messages import call_id
 from sessions_app.engine.stopping import ends
 from sessions_app.engine.tape import Tape
 from sessions_app.environment.tool import AbortSignal

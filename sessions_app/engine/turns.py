@@ -6,12 +6,14 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from sessions_app.engine.blocks import retry_block
 from sessions_app.engine.compaction import compact, why_compact
+from sessions_app.engine.mending import images_note, is_too_long
 from sessions_app.engine.model_requests import ModelRequests
 from sessions_app.engine.tape import Tape
 from sessions_app.engine.tool_calls import Decide, ToolCalls
 from sessions_app.engine.tool_run import Tools
 from sessions_app.engine.turn import Answer, ask
 from sessions_app.environment.tool import AbortSignal
+from sessions_app.llm.client import LLMError
 from traces_app.omnimessage import OmniMessage, StopReason, event
 from traces_app.omnimessage import payloads as p
 
@@ -65,15 +67,33 @@ class Turns:
         window = self._requests.llm.context_window
         reason = why_compact(self._tape.history, self._requests.options, window)
         if reason is not None and self._may_compact:
-            self._may_compact = await compact(
-                reason, requests=self._requests, tape=self._tape, stop=self._stop
-            )
+            await self._compact(reason)
 
     async def take(self) -> tuple[Answer, int]:
         """Return the answer to the history's input and the attempts it took."""
+        answer, attempts = await self._ask(first=1)
+        while answer.error is not None and await self._mend(answer.error):
+            answer, attempts = await self._ask(first=attempts + 1)
+        return answer, attempts
+
+    async def _ask(self, *, first: int) -> tuple[Answer, int]:
         return await self._requests.until_answered(
-            self._attempt, stop=self._stop, between=self._prepare_retry
+            self._attempt, stop=self._stop, between=self._prepare_retry, first=first
         )
+
+    async def _mend(self, error: LLMError) -> bool:
+        """Change the request that was refused; return whether that is done."""
+        if self._stop.aborted:
+            return False
+        history = self._tape.history
+        if note := images_note(history, error):
+            await self._tape.record(note)
+        elif not (
+            is_too_long(error) and history.conversation and self._may_compact
+        ) or not await self._compact("too_long"):
+            return False
+        await self._prepare_retry()
+        return True
 
     async def _attempt(self, attempt: int) -> Answer:
         """Make one request; its calls have their outputs on return."""
@@ -98,13 +118,21 @@ class Turns:
         await self._calls.finish()
         return answer
 
+    async def _compact(self, reason: str) -> bool:
+        self._may_compact = await compact(
+            reason, requests=self._requests, tape=self._tape, stop=self._stop
+        )
+        return self._may_compact
+
     async def _prepare_retry(self) -> None:
+        if self._stop.aborted:
+            return
         if block := retry_block(self._tape.history):
             await self._tape.record(block)
         await self.take_queued()
 
     def _no_calls(self) -> ToolCalls:
-        return ToolCalls(
+        calls = ToolCalls(
             tools=self._tools,
             decide=self._decide,
             tape=self._tape,
@@ -112,3 +140,6 @@ class Turns:
             stop_grace_s=self._requests.options.stop_grace_s,
             on_failure=self.interrupt,
         )
+        if self._stop.aborted:
+            calls.settle("interrupt")
+        return calls

@@ -13,7 +13,7 @@ from sessions_app.engine import (
     LoopOptions,
     RecordError,
 )
-from sessions_app.engine.history import call_id
+from sessions_app.engine.messages import call_id
 from sessions_app.engine.tool_run import digest_of
 from sessions_app.llm.client import ModelRequest
 from sessions_app.llm.pieces import CallPart, TextPart
@@ -275,12 +275,13 @@ class Story:
             await self.record(*taken)
         return taken
 
-    async def run(self, *texts: str, signal=None, until=None) -> list[OmniMessage]:
+    async def run(
+        self, *inputs: str | OmniMessage, signal=None, until=None
+    ) -> list[OmniMessage]:
         """Run to the end; returns what this run yielded."""
         seen = []
-        async for message in self.loop.run(
-            [user_text(text) for text in texts], signal=signal
-        ):
+        messages = [user_text(i) if isinstance(i, str) else i for i in inputs]
+        async for message in self.loop.run(messages, signal=signal):
             seen.append(message)
             self.seen.append(message)
             # Never shown before it is on record.

@@ -30,9 +30,11 @@ from tests.sessions_app.engine.scripted import (
     say,
     think,
     usage,
+    words,
 )
-from traces_app.omnimessage import OmniMessage, user_text
+from traces_app.omnimessage import OmniMessage, image_url, user_text
 
+PICTURE = image_url("data:image/png;base64,AA==")
 HANG_S = 0.03  # what a hanging model, tool or person is given before Stop
 
 step = st.one_of(
@@ -46,7 +48,9 @@ step = st.one_of(
     st.tuples(st.just("usage"), st.sampled_from([10, 1000])),
     st.tuples(st.just("pause"), st.just(0)),
 )
-ending = st.sampled_from(["", "", "", "503", "cut", "auth", "400", "hang", "bug"])
+ending = st.sampled_from(
+    ["", "", "", "503", "cut", "auth", "400", "image", "long", "hang", "bug"]
+)
 answer = st.tuples(st.lists(step, max_size=5), ending)
 decision = st.sampled_from(["allow", "allow", "deny", "never", "late", "raise"])
 tool = st.sampled_from(["quick", "quick", "slow", "hang", "raise"])
@@ -57,6 +61,7 @@ scenario = st.fixed_dictionaries(
         "tools": st.lists(tool, min_size=1, max_size=4),
         "stop_after": st.none() | st.integers(1, 40),
         "queue_after": st.none() | st.integers(1, 30),
+        "has_picture": st.booleans(),
         "max_turns": st.sampled_from([-1, 1, 2]),
         "record_delays": st.lists(st.sampled_from([None, 0, 0.001]), max_size=3),
     }
@@ -87,6 +92,8 @@ def played(steps, end) -> list:
         "cut": MalformedStreamError("cut"),
         "auth": CredentialsError("401"),
         "400": InvalidRequestError("400"),
+        "image": InvalidRequestError("image refused"),
+        "long": InvalidRequestError("prompt is too long"),
         "bug": ZeroDivisionError("bug"),
     }
     script += ["hang"] if end == "hang" else [errors[end]] if end else []
@@ -173,8 +180,9 @@ class Play:
             if len(seen) == self.plan["queue_after"]:
                 self.story.queued.append(user_text("queued"))
 
+        inputs = [*texts, *([PICTURE] if self.plan["has_picture"] and texts else [])]
         try:
-            await self.story.run(*texts, signal=signal, until=look)
+            await self.story.run(*inputs, signal=signal, until=look)
         finally:
             timer.cancel()
         return seen
@@ -227,6 +235,20 @@ def check_request(messages: list[OmniMessage]) -> None:
     assert not waiting
 
 
+def check_nothing_typed_is_lost(story: Story) -> None:
+    """What people wrote is still told, as it stands or quoted, up to a summary."""
+    if any(m.payload.synthetic == "summary" for m in story.recorded if _is_text(m)):
+        return
+    told = "\n".join(words(story.loop.history.messages))
+    for text in only(story.recorded, "text"):
+        if text.role == "user" and text.synthetic is None:
+            assert text.text in told
+
+
+def _is_text(message: OmniMessage) -> bool:
+    return message.kind == "text"
+
+
 def check_blocks(record: list[OmniMessage]) -> None:
     for text in only(record, "text"):
         if text.synthetic in ("retry", "carry_over"):
@@ -254,6 +276,7 @@ def test_two_runs_add_up_whatever_happens(first_plan, second_plan):
         check_record(story.recorded)
         check_started(story.recorded, story.tools.started)
         check_blocks(story.recorded)
+        check_nothing_typed_is_lost(story)
         for request in story.model.requests:
             check_request(list(request.messages))
 
