@@ -62,10 +62,9 @@ class Stream:
         async for frame in self.viewer.frames():
             for event in self._encode(frame):
                 yield event
-            if isinstance(frame, (StateFrame, EventFrame)) and (
-                status := await self._status()
-            ):
-                yield status
+            if isinstance(frame, StateFrame):
+                async for event in self._status():
+                    yield event
 
     def _encode(self, frame: Frame) -> Iterator[ServerSentEvent]:
         match frame:
@@ -127,12 +126,16 @@ class Stream:
         stop = _output(call_id, "stop", reason=output.stop_reason)
         yield self._delta(item, at, stop)
 
-    async def _status(self) -> ServerSentEvent | None:
+    async def _status(self) -> AsyncGenerator[ServerSentEvent, None]:
         data = await sync_to_async(self._read_state)()
         if data == self._state:
-            return None
+            return
+        # Events are read after the state: all it follows from is told before it.
+        async for frame in self.viewer.news():
+            for event in self._encode(frame):
+                yield event
         self._state = data
-        return ServerSentEvent(id=str(self.viewer.seq), event="status", data=data)
+        yield ServerSentEvent(id=str(self.viewer.seq), event="status", data=data)
 
     def _read_state(self) -> str:
         session = Session.objects.filter(pk=self.session_id).first()

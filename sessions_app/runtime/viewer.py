@@ -99,7 +99,7 @@ class Viewer:
             self._watch = watch
             for reset in await self._resets():
                 yield reset
-            async for frame in self._events():
+            async for frame in self.news():
                 yield frame
             for item in await self._gone():
                 yield ResetFrame(item=item, start=0)
@@ -133,7 +133,7 @@ class Viewer:
             yield binding
         async for span in self._new_text():
             yield span
-        async for frame in self._events():
+        async for frame in self.news():
             yield frame
         async for frame in self._new_items():
             yield frame
@@ -142,7 +142,8 @@ class Viewer:
         if is_state:
             yield StateFrame()
 
-    async def _events(self) -> AsyncGenerator[Frame, None]:
+    async def news(self) -> AsyncGenerator[Frame, None]:
+        """Yield the events that are new; not to be asked between two of them."""
         while events := await self.feed.events(self.seq):
             for event in events:
                 self.seq = event.seq

@@ -135,6 +135,20 @@ async def test_state_of_the_task_comes_as_status_events(admin, session) -> None:
     assert "running" in seen
 
 
+async def test_idle_is_told_after_everything_that_led_to_it(admin, session) -> None:
+    told = 0
+    async with opened(admin, session, "?after=0") as reader:
+        await admin.task(session, "$ true\nthen\nsay done")
+        while (event := await reader.next()) is not None:
+            if event.get("event") != "status":
+                told = int(event["id"].partition(".")[0])
+            elif told > 2 and json.loads(event["data"])["status"] == "idle":
+                break
+
+    stored = (await admin.get(f"sessions/{session}/events"))["events"]
+    assert told == stored[-1]["seq"]
+
+
 @pytest.mark.parametrize("last_id", ["x", "1.2", "-1", "1.item", "1..5x", "9" * 30])
 async def test_id_that_is_not_ours_gets_422(admin, session, error, last_id) -> None:
     response = await admin(
