@@ -28,6 +28,7 @@ _WHY_SYNTHETIC = {
     "recovery": "Told the model: what the restart cut off",
     "processes": "Told the model: commands that ended meanwhile",
     "notice": "Told the model",
+    "images_removed": "Told the model: images were removed",
     "summary": "Summary of the conversation so far",
 }
 
@@ -184,7 +185,16 @@ def entry_of(event: StoredEvent, *, agent: str, author: str) -> Entry | None:
 
 def _text(
     event: StoredEvent, payload: p.Text, *, agent: str, author: str
-) -> MessageView | FoldView:
+) -> MessageView | FoldView | NoteView:
+    if payload.synthetic == "notice" and payload.role == "assistant":
+        return NoteView(
+            seq=event.seq,
+            timestamp=event.message.timestamp,
+            icon="warning",
+            title="Stopped",
+            text=payload.text,
+            tone="krill",
+        )
     if payload.synthetic is not None:
         label = _WHY_SYNTHETIC.get(payload.synthetic, "Told the model")
         return FoldView(seq=event.seq, label=label, icon="info", text=payload.text)

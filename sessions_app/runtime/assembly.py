@@ -136,6 +136,10 @@ def _options(plan: Blueprint) -> LoopOptions:
         max_turns=plan.agent.max_turns,
         max_tokens=plan.agent.model.max_tokens or plan.model.max_tokens,
         thinking_level=plan.session.thinking_level or plan.agent.model.thinking_level,
+        max_context_length=plan.agent.compaction.max_context_length,
+        max_session_turns=plan.agent.compaction.max_session_turns,
+        compaction_mode=plan.agent.compaction.mode,
+        compaction_prompt=plan.agent.compaction.prompt,
     )
 
 
