@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from traces_app import chain, offline_verify, reader, witness
+from traces_app.erasure import ERASE
 from traces_app.integrity import as_line, statement_of_line
-from traces_app.models import Checkpoint, Trace, TraceEvent
+from traces_app.models import Checkpoint, JournalEntry, Trace, TraceEvent
 from traces_app.signing import known_keys
 from traces_app.stored_event import StoredEvent
 
@@ -152,12 +153,31 @@ def _proof(trace: Trace, head: int) -> Iterator[bytes]:
     }
     yield _line(about)
     yield from _links(trace, head)
+    yield from _erasures(trace)
     for row in checkpoints:
         yield b'{"checkpoint":%s}\n' % as_line(row.text, bytes(row.signature)).encode()
     for _, line in witness.lines():
         said = statement_of_line(line) if line is not None else None
         if said and said[0].trace == trace.session_id and said[0].seq <= head:
             yield _line({"witness": line})
+
+
+def _erasures(trace: Trace) -> Iterator[bytes]:
+    """The journal's word for each erasure: its entry, and the checkpoint over it."""
+    entries = JournalEntry.objects.filter(kind=ERASE, session_id=trace.session_id)
+    for entry in entries.order_by("seq"):
+        before = JournalEntry.objects.filter(seq=entry.seq - 1).first()
+        signed = Checkpoint.objects.filter(trace__isnull=True, seq=entry.seq).first()
+        if signed is None:
+            continue
+        line = as_line(signed.text, bytes(signed.signature))
+        erasure = {
+            "text": entry.text,
+            "salt": bytes(entry.salt).hex(),
+            "previous": (bytes(before.hash) if before else chain.START).hex(),
+            "checkpoint": chain.parse(line),
+        }
+        yield _line({"erasure": erasure})
 
 
 def _links(trace: Trace, head: int) -> Iterator[bytes]:

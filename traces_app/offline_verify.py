@@ -2,13 +2,11 @@
 
     python verify.py [BUNDLE.zip | FOLDER] [--key PUBLIC_KEY_IN_HEX]
 
-Without a path it checks the folder it lies in. trace.jsonl holds the record, one
-message per line. proof.jsonl says about it: first one line about the whole, then one
-line per event {seq, salt, header, hash}, then checkpoints and witness lines.
+Without a path it checks the folder it lies in: trace.jsonl holds the record, one
+message per line, proof.jsonl a line about the whole, one per event {seq, salt, header,
+hash}, and what the instance signed: checkpoints, witness lines, erasures.
 
-    body_sha256 = SHA-256(salt || line), hash(n) = SHA-256(hash(n-1) || header(n)),
-    hash(0) = 32 zero bytes, header = canonical JSON
-    {v, trace, seq, timestamp, type, body_sha256}
+    body_sha256 = SHA-256(salt || line), hash(n) = SHA-256(hash(n-1) || header(n))
 
 Ends with 0 intact and complete, 1 tampered, 2 incomplete, 3 unreadable. The public
 key comes with the bundle, so a forger can put in another: compare the key that is
@@ -22,7 +20,6 @@ import hashlib
 import json
 import sys
 import zipfile
-from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
 
@@ -85,10 +82,7 @@ def is_signed(public: bytes, signature: bytes, message: bytes) -> bool:
     digest = hashlib.sha512(signature[:32] + public + message).digest()
     left = multiply(s, BASE)
     right = add(r, multiply(int.from_bytes(digest, "little") % L, key))
-    return not (
-        (left[0] * right[2] - right[0] * left[2]) % P
-        or (left[1] * right[2] - right[1] * left[2]) % P
-    )
+    return all((left[i] * right[2] - right[i] * left[2]) % P == 0 for i in (0, 1))
 
 
 def canonical(value: Any) -> str:
@@ -103,8 +97,10 @@ class Bundle:
         self.about: dict[str, Any] = {}
         self.tampered = self.incomplete = ""
         self.notes: list[str] = []
-        self.seq = self.erased = self.request = 0  # request: seq of an open one
+        self.seq = self.request = 0  # request: seq of an open one
+        self.has_ended = False  # aborted, and no request since
         self.head = bytes(32)
+        self.erased: dict[int, str] = {}  # seq -> digest of the body that was there
         self.hashes: dict[int, str] = {}  # seq -> hash, of the signed ones
         self.decisions: dict[str, str] = {}  # tool_call_id -> decision, "" for none
         self.open: dict[str, int] = {}  # tool_call_id -> seq, of calls without output
@@ -119,8 +115,7 @@ class Bundle:
         self.about = json.loads(self.proof.readline())
         if self.about.get("proof") != 1:
             raise ValueError("proof.jsonl does not begin with {proof: 1}")
-        statements = []
-        signed = set(self.about["signed"])
+        statements, signed = [], set(self.about["signed"])
         for line in self.proof:
             proof = json.loads(line)
             if "header" in proof:
@@ -129,62 +124,62 @@ class Bundle:
                 statements.append(proof)
         if self.trace.readline():
             self.found(f"trace.jsonl goes on after event #{self.seq}")
-        count, head = self.about["count"], self.about["head_hash"]
-        if (self.seq, self.head.hex()) != (count, head):
-            self.found(
-                f"the proof is about {count} events up to {head}, here are {self.seq} "
-                f"up to {self.head.hex()}"
-            )
+        if (self.seq, self.head.hex()) != (
+            self.about["count"],
+            self.about["head_hash"],
+        ):
+            self.found(f"the proof is about {self.about['count']} events, another end")
         self.check_statements(statements)
         self.finish()
 
     def check_event(self, proof: dict[str, Any], line: bytes, signed: set[int]) -> None:
-        seq, header = proof["seq"], json.loads(proof["header"])
+        seq, header = proof["seq"], proof["header"]
         if not line:
             self.found(f"event #{seq} is missing from trace.jsonl")
             return
         body = line[:-1] if line.endswith(b"\n") else line
         digest = hashlib.sha256(bytes.fromhex(proof["salt"]) + body).hexdigest()
-        link = hashlib.sha256(self.head + proof["header"].encode()).hexdigest()
-        if seq != self.seq + 1 or header["seq"] != seq:
+        link = hashlib.sha256(self.head + header.encode()).hexdigest()
+        said = json.loads(header)
+        if seq != self.seq + 1 or said["seq"] != seq:
             self.found(f"event #{self.seq + 1} is missing or out of place")
-        elif header["trace"] != self.about["trace"]:
-            self.found(f"event #{seq} belongs to another record, {header['trace']}")
-        elif digest != header["body_sha256"] and "erased" not in proof:
+        elif said["trace"] != self.about["trace"]:
+            self.found(f"event #{seq} belongs to another record, {said['trace']}")
+        elif "erased" in proof:
+            self.erased[seq] = said["body_sha256"]
+        elif digest != said["body_sha256"]:
             self.found(f"event #{seq} was changed: its digest does not fit")
-        elif canonical(header) != proof["header"] or link != proof["hash"]:
+        if link != proof["hash"]:
             self.found(f"event #{seq} does not follow from the one before it")
         self.seq, self.head = seq, bytes.fromhex(proof["hash"])
         if seq in signed:
             self.hashes[seq] = proof["hash"]
-        self.erased += "erased" in proof
-        self.check_message(seq, body, header)
+        self.check_message(seq, body, said)
 
-    def check_message(self, seq: int, body: bytes, header: dict[str, Any]) -> None:
+    def check_message(self, seq: int, body: bytes, said: dict[str, Any]) -> None:
         try:
             message = json.loads(body)
-            payload = message["payload"]
-            if message["timestamp"] != header["timestamp"]:
-                self.found(f"event #{seq} and its header differ in time")
-            if message["type"] != header["type"]:
-                self.found(f"event #{seq} and its header differ in type")
+            if any(message[name] != said[name] for name in ("timestamp", "type")):
+                self.found(f"event #{seq} and its header differ in time or type")
             if seq == 1 and message["type"] != "session_meta":
                 self.lacks("the first event is no session_meta")
             if not message.get("origin"):
-                self.fold(seq, str(payload.get("type")), payload)
+                self.fold(seq, message["payload"].get("type"), message["payload"])
         except (ValueError, KeyError, TypeError, AttributeError):
             self.found(f"event #{seq} is no message")
 
-    def fold(self, seq: int, kind: str, payload: dict[str, Any]) -> None:
+    def fold(self, seq: int, kind: Any, payload: dict[str, Any]) -> None:
         """Follow requests: each must end, with all its calls, before the next."""
         if kind == "request_begin":
             if self.what_is_open():
                 self.lacks(f"{self.what_is_open()} before the next request at #{seq}")
-            self.request = seq
+            self.request, self.has_ended = seq, False
         elif kind == "request_end":
             if not self.request:
                 self.lacks(f"#{seq} ends a request that never began")
             self.request = 0
+        elif kind == "abort":
+            self.has_ended = True
         elif kind == "damaged":
             self.lacks(f"line {payload['line']} of the imported file is damaged")
         elif "tool_call_id" in payload:
@@ -219,46 +214,61 @@ class Bundle:
         """Check what the instance signed while the record grew, and the witness."""
         covered, checked = 0, set()
         for statement in statements:
+            if "erasure" in statement:
+                self.check_erasure(statement["erasure"])
+                continue
             line = statement.get("checkpoint") or statement["witness"]
             covered = max(covered, line["seq"])
             if canonical(line) not in checked:
                 checked.add(canonical(line))
-                self.check_statement(line)
+                self.check_checkpoint(line)
         if covered < self.seq:
             self.notes.append(f"no checkpoint vouches for events after #{covered}")
+        for seq in self.erased:
+            self.found(f"event #{seq} claims to be erased, but no journal says so")
 
-    def check_statement(self, line: dict[str, Any]) -> None:
+    def check_checkpoint(self, line: dict[str, Any]) -> None:
+        self.found(self.why_unsigned(line))
+        if line["trace"] != self.about["trace"]:
+            self.found(f"a checkpoint is of another record, {line['trace']}")
+        elif self.hashes.get(line["seq"]) != line["head_hash"]:
+            self.found(f"the checkpoint at #{line['seq']} signed another head")
+
+    def check_erasure(self, erasure: dict[str, Any]) -> None:
+        """Check the signed entry of the journal that tells of an erasure."""
+        line, text = erasure["checkpoint"], erasure["text"]
+        entry, salted = json.loads(text), bytes.fromhex(erasure["salt"]) + text.encode()
+        details = entry["details"]
+        header = {"v": 1, "trace": "journal", "seq": line["seq"], "type": "erase"}
+        header |= {"timestamp": entry["timestamp"]}
+        header |= {"body_sha256": hashlib.sha256(salted).hexdigest()}
+        linked = bytes.fromhex(erasure["previous"]) + canonical(header).encode()
+        said = (hashlib.sha256(linked).hexdigest(), "journal", entry["session_id"])
+        if said != (line["head_hash"], line["trace"], self.about["trace"]):
+            return
+        seq, why = details["seq"], f"{entry['person']}: {details['reason']}"
+        if self.erased.get(seq) == details["body_sha256"]:
+            del self.erased[seq]
+            self.found(self.why_unsigned(line))
+            self.notes.append(f"the body of #{seq} was erased by {why}")
+
+    def why_unsigned(self, line: dict[str, Any]) -> str:
+        what = f"the checkpoint at #{line['seq']} of {line['trace']}"
         text = canonical({k: v for k, v in line.items() if k != "signature"})
         public = bytes.fromhex(self.about["public_keys"].get(line["key_id"], ""))
-        what = f"the checkpoint at #{line['seq']}"
         if self.key is not None and public != self.key:
-            self.found(f"{what} is not signed with the key you trust")
-        elif hashlib.sha256(public).hexdigest()[:16] != line["key_id"]:
-            self.found(f"{what} names a key that is not in the bundle")
-        elif not is_signed(public, bytes.fromhex(line["signature"]), text.encode()):
-            self.found(f"{what} was changed: its signature does not fit")
-        elif line["trace"] != self.about["trace"]:
-            self.found(f"{what} is of another record")
-        elif self.hashes.get(line["seq"]) != line["head_hash"]:
-            self.found(f"{what} signed another head")
+            return f"{what} is not signed with the key you trust"
+        if hashlib.sha256(public).hexdigest()[:16] != line["key_id"]:
+            return f"{what} names a key that is not in the bundle"
+        is_good = is_signed(public, bytes.fromhex(line["signature"]), text.encode())
+        return "" if is_good else f"{what} was changed: its signature does not fit"
 
     def finish(self) -> None:
         what = self.what_is_open()
-        if what and self.about["is_imported"]:
+        if what and (self.has_ended or self.about["is_imported"]):
             self.lacks(f"{what}, and the record does not go on")
         elif what:
             self.notes.append(f"in progress: {what}")
-        if self.erased:
-            self.notes.append(f"{self.erased} bodies were erased by authorised people")
-
-
-def open_bundle(path: Path, stack: ExitStack) -> list[IO[bytes]]:
-    """Return trace.jsonl and proof.jsonl of a zip file or a folder."""
-    names = ("trace.jsonl", "proof.jsonl")
-    if path.is_dir():
-        return [stack.enter_context((path / name).open("rb")) for name in names]
-    bundle = stack.enter_context(zipfile.ZipFile(path))
-    return [stack.enter_context(bundle.open(name)) for name in names]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -266,25 +276,24 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("path", nargs="?", default=str(Path(__file__).parent))
     parser.add_argument("--key", type=bytes.fromhex, help="the public key you trust")
     options = parser.parse_args(arguments)
+    path = Path(options.path)
     try:
-        with ExitStack() as stack:
-            trace, proof = open_bundle(Path(options.path), stack)
+        folder: Any = path if path.is_dir() else zipfile.Path(path)
+        trace, proof = ((folder / f"{n}.jsonl").open("rb") for n in ("trace", "proof"))
+        with trace, proof:
             bundle = Bundle(trace, proof, options.key)
             bundle.check()
     except Exception as error:
         sys.stdout.write(f"unreadable: {type(error).__name__}: {error}\n")
         return UNREADABLE
-    out = [
-        f"record {bundle.about['trace']}: {bundle.seq} events, head {bundle.head.hex()}",
-        f"intact: {'no: ' + bundle.tampered if bundle.tampered else 'yes'}",
-        f"complete: {'no: ' + bundle.incomplete if bundle.incomplete else 'yes'}",
-    ]
+    about, tampered, incomplete = bundle.about, bundle.tampered, bundle.incomplete
+    out = [f"record {about['trace']}: {bundle.seq} events, head {bundle.head.hex()}"]
+    out += [f"intact: {'no: ' + tampered if tampered else 'yes'}"]
+    out += [f"complete: {'no: ' + incomplete if incomplete else 'yes'}"]
     out += [f"note: {note}" for note in bundle.notes]
-    out += [f"public key {k}: {v}" for k, v in bundle.about["public_keys"].items()]
+    out += [f"public key {k}: {v}" for k, v in about["public_keys"].items()]
     sys.stdout.write("\n".join(out) + "\n")
-    if bundle.tampered:
-        return TAMPERED
-    return INCOMPLETE if bundle.incomplete else GOOD
+    return TAMPERED if tampered else INCOMPLETE if incomplete else GOOD
 
 
 if __name__ == "__main__":

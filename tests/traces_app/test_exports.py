@@ -225,7 +225,22 @@ def test_erased_body_keeps_the_bundle_good(trace, unpack):
     done = check(unpack(trace))
 
     assert done.returncode == 0, done.stdout
-    assert "1 bodies were erased" in done.stdout
+    assert "the body of #8 was erased by root" in done.stdout
+    assert "a password" in done.stdout
+
+
+def test_change_that_poses_as_an_erasure_is_found(trace, unpack):
+    folder = unpack(trace)
+    edit(folder / "trace.jsonl", b"a.txt", b"b.txt")
+    path = folder / "proof.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[8] = lines[8].replace(b"{", b'{"erased":{},', 1)
+    path.write_bytes(b"".join(lines))
+
+    done = check(folder)
+
+    assert done.returncode == 1
+    assert "event #8 claims to be erased" in done.stdout
 
 
 def test_what_is_no_bundle_is_unreadable(tmp_path, trace, unpack):

@@ -13,7 +13,9 @@ ROOT = Path(__file__).parent.parent.parent
 FILES = [
     "test_append_only.py",
     "test_writer.py",
+    "test_write_failures.py",
     "test_integrity.py",
+    "test_witness.py",
     "test_journal.py",
     "test_erasure.py",
     "test_reader.py",
