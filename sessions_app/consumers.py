@@ -12,7 +12,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 
 from sessions_app import fragments, runtime
 from sessions_app.models import Project, Session
-from sessions_app.permissions import Action, may
+from sessions_app.permissions import Action, forget, may
 from sessions_app.runtime.viewer import (
     BindFrame,
     EventFrame,
@@ -28,6 +28,10 @@ logger = logging.getLogger(__name__)
 
 FORBIDDEN = 4404  # the session is not there, or not for this person
 LIST_S = 0.5  # a project's list is refreshed at most this often
+
+
+class NoLongerAllowed(Exception):
+    """The person lost the right to read what the socket tells."""
 
 
 class SessionConsumer(AsyncWebsocketConsumer):
@@ -51,6 +55,8 @@ class SessionConsumer(AsyncWebsocketConsumer):
         """Take the first message, acks, and questions for missing text."""
         try:
             message = json.loads(text_data or "")
+            if not isinstance(message, dict):
+                raise ValueError("a message is an object")
             if "have" in message:
                 await self._start(dict(message["have"]), int(message["seq"]))
             elif self._viewer and "ack" in message:
@@ -79,6 +85,8 @@ class SessionConsumer(AsyncWebsocketConsumer):
             async for frame in viewer.frames():
                 if text := await self._encode(frame):
                     await self.send(text_data=text)
+        except NoLongerAllowed:
+            await self.close(code=FORBIDDEN)
         except Exception:
             # The page reconnects and says what it has: nothing is lost.
             logger.exception("A socket of %s ended early", viewer.feed.session_id)
@@ -109,6 +117,8 @@ class SessionConsumer(AsyncWebsocketConsumer):
 
     def _status(self) -> str:
         assert self._session is not None
+        if _readable(_fresh(self.scope["user"]), self._session.pk) is None:
+            raise NoLongerAllowed
         self._session.refresh_from_db()
         pending = runtime.pending_requests(self._session.pk)
         return fragments.status_html(self._session, pending)
@@ -160,14 +170,29 @@ class ProjectConsumer(AsyncWebsocketConsumer):
         last = ""
         with runtime.watch_project(project.slug) as watch:
             while True:
-                html = await sync_to_async(fragments.project_html)(
-                    self.scope["user"], project
-                )
+                html = await sync_to_async(self._html)(project)
+                if html is None:
+                    await self.close(code=FORBIDDEN)
+                    return
                 if html != last:
                     last = html
                     await self.send(text_data=html)
                 await watch.wait(5.0)
                 await asyncio.sleep(LIST_S)
+
+    def _html(self, project: Project) -> str | None:
+        user = _fresh(self.scope["user"])
+        if not may(user, Action.READ, project):
+            return None
+        return fragments.project_html(user, project)
+
+
+def _fresh(user: Any) -> Any:
+    """Return the account as it stands now; a socket outlives memberships."""
+    forget(user)
+    if user.is_authenticated:
+        user.refresh_from_db(fields=["is_active", "is_superuser"])
+    return user
 
 
 def _readable(user: Any, session_id: str) -> Session | None:

@@ -9,6 +9,9 @@ import pytest
 pytestmark = pytest.mark.slow
 
 
+TWO_TURNS = "$ echo a\n$ sleep 0.2; echo b\nthen\nsay c"
+
+
 def until(look, within_s: float = 60):
     """Return what `look` returns as soon as it is true."""
     deadline = time.monotonic() + within_s
@@ -48,7 +51,8 @@ def has_words(pid: str, words: str) -> bool:
 
 
 def processes_with(words: str) -> list[str]:
-    return [p for p in os.listdir("/proc") if p.isdigit() and has_words(p, words)]
+    names = [entry.name for entry in Path("/proc").iterdir()]
+    return [name for name in names if name.isdigit() and has_words(name, words)]
 
 
 @pytest.mark.parametrize("end", ["kill", "stop"])
@@ -110,8 +114,8 @@ def test_killed_again_and_again_the_record_stays_whole(make_site):
     sessions: list[str] = []
     for cut_s in (0.0, 0.02, 0.05, 0.1, 0.2, 0.35):
         with site.api() as api:
-            for text in ("$ echo a\n$ sleep 0.2; echo b\nthen\nsay c", "say " + "w " * 40):
-                sessions.append(start(api, text, "allow-all"))
+            sessions.append(start(api, TWO_TURNS, "allow-all"))
+            sessions.append(start(api, "say " + "w " * 40, "allow-all"))
         time.sleep(cut_s)
         site.kill()
         site.start()

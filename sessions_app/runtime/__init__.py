@@ -43,6 +43,7 @@ from sessions_app.runtime.watching import (
     trouble,
     viewer,
     watch_project,
+    window_start,
 )
 
 __all__ = [
@@ -85,4 +86,5 @@ __all__ = [
     "trouble",
     "viewer",
     "watch_project",
+    "window_start",
 ]

@@ -28,7 +28,13 @@ from sessions_app.engine import AgentLoop
 from sessions_app.engine.decision import RecordError
 from sessions_app.environment import AbortSignal, Environment
 from sessions_app.llm.client import LLMClient
-from sessions_app.models import CommandSession, ProcessState, QueuedMessage, Session
+from sessions_app.models import (
+    ApprovalRequest,
+    CommandSession,
+    ProcessState,
+    QueuedMessage,
+    Session,
+)
 from sessions_app.runtime.approvals import ApprovalDesk, mark_recorded
 from sessions_app.runtime.hub import Hub
 from sessions_app.runtime.items import ItemNames
@@ -52,6 +58,7 @@ from traces_app.writer import TraceWriteError, TraceWriter
 
 logger = logging.getLogger(__name__)
 
+COUNTED = frozenset({"approval_request", "approval_decision"})  # of a project
 RECENT = 256  # events kept for watchers, so that a live one needs no query
 
 
@@ -79,6 +86,7 @@ class LiveSession:
     ) -> None:
         self.session_id: str = session.pk
         self.trace_id: int = session.trace_id
+        self._project_topic = f"project:{session.project.slug}"
         self.writer = writer
         self.hub = hub
         self.log = OutputLog(self.session_id)
@@ -140,6 +148,8 @@ class LiveSession:
         for event in stored:
             await self._recorded(event)
         self.hub.notify(self.session_id)
+        if any(event.kind in COUNTED for event in stored):
+            self.hub.notify(self._project_topic)
         return stored
 
     async def _recorded(self, event: StoredEvent) -> None:
@@ -186,9 +196,12 @@ class LiveSession:
                 self.trouble = "The task stopped on an internal error; see the log."
                 logger.exception("Task of %s failed", self.session_id)
             goes_on = await self._end_of_task(signal)
+        if self.trouble:
+            self.loop = None  # its history may be ahead of the record: fold it anew
         self._signal = None
         self.used_at = time.monotonic()
         self.hub.notify(self.session_id)
+        self.hub.notify(self._project_topic)
 
     async def _run_loop(self, signal: AbortSignal) -> None:
         assert self.loop is not None
@@ -224,7 +237,12 @@ class LiveSession:
                 return
             if signal.aborted:
                 back_to_draft(self.session_id)
-            rows.update(status="idle", last_activity_at=timezone.now())
+            # After a failed record a card may still be open: it stays decidable.
+            pending = ApprovalRequest.objects.filter(
+                session_id=self.session_id, decision=None
+            )
+            status = "waiting" if pending.exists() else "idle"
+            rows.update(status=status, last_activity_at=timezone.now())
 
         for wait_s in (0.0, 0.5, 2.0):
             if self._is_closing:

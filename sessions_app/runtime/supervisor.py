@@ -104,7 +104,7 @@ class Supervisor:
     def _claim(self, session_id: str) -> Session:
         """Make this process the owner of the session's row."""
         session = (
-            Session.objects.select_related("owner")
+            Session.objects.select_related("owner", "project")
             .filter(pk=session_id, deleted_at=None)
             .first()
         )

@@ -12,7 +12,7 @@ from sessions_app.runtime.feed import Feed
 from sessions_app.runtime.hub import Watch
 from sessions_app.runtime.stream import ServerSentEvent, open_stream
 from sessions_app.runtime.viewer import Viewer
-from traces_app import reader
+from traces_app import reader, window
 from traces_app.models import Trace
 from traces_app.reader import StoredEvent
 
@@ -26,6 +26,11 @@ def trace_events(record: Session | Trace, **filters: Any) -> list[StoredEvent]:
 def call_events(session: Session, tool_call_id: str) -> list[StoredEvent]:
     """Return all events of one call: request, decision, start, output. Sync."""
     return reader.call_events(session.trace_id, tool_call_id)
+
+
+def window_start(session: Session, *, requests: int, before: int | None = None) -> int:
+    """Return the seq a page of the session's last requests begins with. Sync."""
+    return window.window_start(session.trace_id, requests=requests, before=before)
 
 
 def viewer(session: Session, *, have: dict[str, int], seq: int) -> Viewer:

@@ -4,6 +4,7 @@ Played with the built-in model and against servers that speak the two wires.
 """
 
 import json
+import re
 import time
 from contextlib import ExitStack
 
@@ -136,36 +137,50 @@ def lines_as_they_come(page: Page, until: str, within_s: float = 10) -> list[str
 def test_the_whole_story(page: Page, model: str):
     begin(page, model)
 
-    # Approve by click; the lines appear one by one.
+    approve_and_watch_lines_come_one_by_one(page)
+    deny_with_a_reason(page)
+    switch_the_mode_while_a_call_waits(page)
+    reload_in_the_middle_then_stop(page)
+    a_fresh_page_shows_the_same(page)
+    the_trace_has_it_all_and_verifies(page)
+
+
+def conversation(page: Page):
+    return page.get_by_role("log", name="Conversation", exact=True)
+
+
+def approve_and_watch_lines_come_one_by_one(page: Page) -> None:
     send(page, f"$ {LINES}")
     status_is(page, "waiting")
-    expect(page).to_have_title(lambda_title("(1)"))
+    expect(page).to_have_title(re.compile(r"^\(1\) "))
     page.wait_for_timeout(ARMED_MS)
     button(card(page, 1, 1), "Approve").click()
     shown = lines_as_they_come(page, "3\n")
     assert [text for text in shown if text] == ["1\n", "1\n2\n", "1\n2\n3\n"]
     status_is(page, "idle")
 
-    # Deny with a reason, which the conversation shows.
+
+def deny_with_a_reason(page: Page) -> None:
     send(page, "$ echo dangerous")
     waiting = card(page, 1, 1)
     waiting.get_by_role("textbox", name="Reason", exact=True).fill("not on a Friday")
     page.wait_for_timeout(ARMED_MS)
     button(waiting, "Deny").click()
-    log = page.get_by_role("log", name="Conversation", exact=True)
-    expect(log).to_contain_text("Tool call denied by user.")
-    expect(log).to_contain_text("Reason: not on a Friday")
+    expect(conversation(page)).to_contain_text("Tool call denied by user.")
+    expect(conversation(page)).to_contain_text("Reason: not on a Friday")
     status_is(page, "idle")
 
-    # Switch the mode while a third waits.
+
+def switch_the_mode_while_a_call_waits(page: Page) -> None:
     send(page, "$ echo third")
     expect(card(page, 1, 1)).to_be_visible()
     mode = page.get_by_role("combobox", name="Approval mode", exact=True)
     mode.select_option("allow-all")
-    expect(log).to_contain_text("third\n")
+    expect(conversation(page)).to_contain_text("third\n")
     status_is(page, "idle")
 
-    # Reload in the middle, then stop a fourth.
+
+def reload_in_the_middle_then_stop(page: Page) -> None:
     send(page, "$ echo begun; sleep 60; echo never")
     lines_as_they_come(page, "begun\n")
     page.reload()
@@ -173,15 +188,18 @@ def test_the_whole_story(page: Page, model: str):
     lines_as_they_come(page, "begun\n")
     button(page, "Stop").click()
     status_is(page, "idle")
-    expect(log).to_contain_text("[interrupted: tool aborted by user]")
-    assert "never" not in (page.locator("[data-tool-output]").last.text_content() or "")
+    expect(conversation(page)).to_contain_text("[interrupted: tool aborted by user]")
+    shown = page.locator("[data-tool-output]").last.text_content() or ""
+    assert "never" not in shown
 
-    # A page opened anew shows the same conversation.
-    before = log.inner_text()
+
+def a_fresh_page_shows_the_same(page: Page) -> None:
+    before = conversation(page).inner_text()
     page.reload()
-    assert squeezed(log.inner_text()) == squeezed(before)
+    assert squeezed(conversation(page).inner_text()) == squeezed(before)
 
-    # The Trace has it all and verifies.
+
+def the_trace_has_it_all_and_verifies(page: Page) -> None:
     page.get_by_role("link", name="Trace", exact=True).first.click()
     page.wait_for_url("**/trace/**")
     button(page, "Verify").click()
@@ -189,12 +207,6 @@ def test_the_whole_story(page: Page, model: str):
     expect(page.get_by_text("complete").first).to_be_visible()
     kinds = page.locator("[data-seq]").all_text_contents()
     assert sum("approval_decision" in kind for kind in kinds) == 4
-
-
-def lambda_title(prefix: str):
-    import re
-
-    return re.compile(re.escape(prefix))
 
 
 def squeezed(text: str) -> str:
@@ -215,9 +227,7 @@ def test_two_tabs_decide_and_the_second_is_told(make_page):
     button(card(one, 1, 1), "Approve").click()
 
     expect(card(two, 1, 1)).to_have_count(0)
-    expect(two.get_by_role("log", name="Conversation", exact=True)).to_contain_text(
-        "once\n"
-    )
+    expect(conversation(two)).to_contain_text("once\n")
 
 
 def test_a_phone_can_decide(make_page):
@@ -230,9 +240,7 @@ def test_a_phone_can_decide(make_page):
 
     button(card(page, 1, 1), "Approve").tap()
 
-    expect(page.get_by_role("log", name="Conversation", exact=True)).to_contain_text(
-        "small\n"
-    )
+    expect(conversation(page)).to_contain_text("small\n")
     wide = page.evaluate("document.documentElement.scrollWidth")
     assert wide <= 390
 
