@@ -29,7 +29,11 @@ Approve = Callable[[OmniMessage], Awaitable[Literal["allow", "deny"] | Decision]
 
 
 class Recorder(Protocol):
-    """Keeps messages before anything acts on them."""
+    """Keeps messages before anything acts on them.
+
+    It is called by several tasks at once; the order of the calls is the order of
+    the record, in whatever order they return.
+    """
 
     async def __call__(self, *messages: OmniMessage) -> None:
         """Store all messages in one transaction, in order, or raise `RecordError`."""

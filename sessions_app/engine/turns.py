@@ -66,7 +66,7 @@ class Turns:
         """Make room when the context is full; one failure is enough for a run."""
         window = self._requests.llm.context_window
         reason = why_compact(self._tape.history, self._requests.options, window)
-        if reason is not None and self._may_compact:
+        if reason is not None:
             await self._compact(reason)
 
     async def take(self) -> tuple[Answer, int]:
@@ -85,15 +85,14 @@ class Turns:
         """Change the request that was refused; return whether that is done."""
         if self._stop.aborted:
             return False
-        history = self._tape.history
-        if note := images_note(history, error):
+        if note := images_note(self._tape.history, error):
             await self._tape.record(note)
-        elif not (
-            is_too_long(error) and history.conversation and self._may_compact
-        ) or not await self._compact("too_long"):
-            return False
-        await self._prepare_retry()
-        return True
+            is_changed = True
+        else:
+            is_changed = is_too_long(error) and await self._compact("too_long")
+        if is_changed:
+            await self._prepare_retry()
+        return is_changed
 
     async def _attempt(self, attempt: int) -> Answer:
         """Make one request; its calls have their outputs on return."""
@@ -119,6 +118,8 @@ class Turns:
         return answer
 
     async def _compact(self, reason: str) -> bool:
+        if not (self._may_compact and self._tape.history.conversation):
+            return False
         self._may_compact = await compact(
             reason, requests=self._requests, tape=self._tape, stop=self._stop
         )
