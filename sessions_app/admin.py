@@ -13,7 +13,13 @@ from django.utils import timezone
 
 from sessions_app import tokens
 from sessions_app.admin_bases import ModelAdmin, ReadOnlyAdmin, TabularInline
-from sessions_app.admin_forms import AgentForm, DocumentForm, GuardedForm, ProjectForm
+from sessions_app.admin_forms import (
+    AgentForm,
+    DocumentForm,
+    GuardedForm,
+    ProjectForm,
+    TokenForm,
+)
 from sessions_app.models import (
     Agent,
     ApiToken,
@@ -162,6 +168,7 @@ class MembershipAdmin(ModelAdmin):
 class ApiTokenAdmin(ModelAdmin):
     """Tokens: made here, shown once, revoked; never edited."""
 
+    form = TokenForm
     list_display = ["__str__", "project", "scope", "created_at", "last_used_at"]
     list_filter = ["project", "scope"]
     list_select_related = ["user", "project"]

@@ -11,8 +11,9 @@ from django.db import models
 from sessions_app.config.documents import DocumentError, default_document
 from sessions_app.config.schema_check import DocumentKind
 from sessions_app.config.yaml_positions import Problem
-from sessions_app.models import Agent, Project
+from sessions_app.models import Agent, ApiToken, Project
 from sessions_app.runtime import configs
+from sessions_app.tokens import METRICS_SCOPE
 
 # Django's own class knows no type arguments when it runs.
 if TYPE_CHECKING:
@@ -66,12 +67,17 @@ class DocumentForm(GuardedForm):
     yaml = forms.CharField(
         label="Document",
         strip=False,
-        widget=forms.Textarea(attrs={"rows": 30, "cols": 100, "spellcheck": "false"}),
+        widget=forms.Textarea(
+            attrs={"rows": 30, "cols": 100, "spellcheck": "false", "wrap": "off"}
+        ),
     )
     base_version = forms.IntegerField(widget=forms.HiddenInput, required=False)
     reason = forms.CharField(max_length=500, required=False)
 
     kind: DocumentKind
+
+    class Media:
+        css = {"all": ["css/admin-document.css"]}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -141,6 +147,19 @@ class AgentForm(DocumentForm):
     class Meta:
         model = Agent
         fields = ["project", "name"]
+
+
+class TokenForm(ModelForm):
+    """A new API token; without a scope it may do what its user may."""
+
+    scope = forms.ChoiceField(
+        required=False,
+        choices=[("", "everything the user may do"), (METRICS_SCOPE, METRICS_SCOPE)],
+    )
+
+    class Meta:
+        model = ApiToken
+        fields = ["user", "project", "scope"]
 
 
 def _plain(text: str) -> str:

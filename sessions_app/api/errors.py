@@ -121,7 +121,7 @@ def _on_validation_error(_: HttpRequest, error: ValidationError) -> HttpResponse
 def _on_document_error(_: HttpRequest, error: DocumentError) -> HttpResponse:
     return error_response(
         422,
-        "The document is not valid; nothing was saved.",
+        "The config document is not valid.",
         code="invalid_document",
         details=[problem_json(problem) for problem in error.problems],
     )

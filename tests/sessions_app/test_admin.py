@@ -208,6 +208,15 @@ def test_token_is_shown_once_and_stored_hashed(client, root, project) -> None:
     assert text.group().encode() not in page.content
 
 
+def test_token_of_an_unknown_scope_is_refused(client, root) -> None:
+    url = reverse("admin:sessions_app_apitoken_add")
+
+    response = client.post(url, {"user": str(root.pk), "project": "", "scope": "x"})
+
+    assert "scope" in response.context["adminform"].form.errors
+    assert not ApiToken.objects.exists()
+
+
 def test_token_is_revoked_from_the_list(client, root) -> None:
     row, text = tokens.issue(root)
     url = reverse("admin:sessions_app_apitoken_changelist")
