@@ -7,17 +7,8 @@ import asyncio
 import pytest
 
 from sessions_app.engine import History
-from tests.sessions_app.engine.scripted import (
-    Story,
-    call,
-    half,
-    kinds,
-    only,
-    say,
-    think,
-    usage,
-    words,
-)
+from tests.sessions_app.engine.scripted import call, half, say, think, usage
+from tests.sessions_app.engine.story import Story, kinds, only, words
 from traces_app.omnimessage import StopReason, user_text
 
 

@@ -12,15 +12,8 @@ import pytest
 
 from sessions_app.engine import AgentSession, History, LoopOptions, RecordError
 from sessions_app.environment import AbortSignal, Environment, default_tool_definitions
-from tests.sessions_app.engine.scripted import (
-    ScriptedModel,
-    call,
-    half,
-    kinds,
-    only,
-    say,
-    words,
-)
+from tests.sessions_app.engine.scripted import ScriptedModel, call, say
+from tests.sessions_app.engine.story import kinds, only, words
 from traces_app.omnimessage import StopReason, user_text
 
 CREATES = call("exec_command", '{"cmd": "echo here > made.txt; echo made"}')
@@ -232,15 +225,17 @@ async def test_session_goes_on_from_the_history_of_its_record(environment):
 
 
 async def test_approval_of_a_run_that_is_refused_does_not_reach_the_other(environment):
-    session = session_with(environment, [*half("hm"), asyncio.Event()])
+    go = asyncio.Event()
+    session = session_with(environment, [go, *CREATES], say("done"))
     first = session.run([user_text("go")])
     await anext(first)
 
     with pytest.raises(RuntimeError):
         await run(session, "again", approve=allow)
+    go.set()
+    seen = [message async for message in first]
 
-    assert session._approver.approve is None
-    await first.aclose()
+    assert only(seen, "approval_decision")[0].decision == "deny"
 
 
 async def test_options_reach_the_loop(environment):

@@ -8,7 +8,8 @@ import pytest
 
 from sessions_app.engine.call_ids import CallIds
 from sessions_app.llm.client import LLMError
-from tests.sessions_app.engine.scripted import Story, call, half_call, only, say
+from tests.sessions_app.engine.scripted import call, half_call, say
+from tests.sessions_app.engine.story import Story, only
 
 OURS = re.compile(r"call_[0-9a-f]{8}")
 

@@ -10,16 +10,8 @@ from sessions_app.engine import History, LoopOptions
 from sessions_app.engine.compaction import PROMPT, why_compact
 from sessions_app.environment.tool import AbortSignal
 from sessions_app.llm.client import LLMError
-from tests.sessions_app.engine.scripted import (
-    Story,
-    call,
-    half,
-    kinds,
-    only,
-    say,
-    usage,
-    words,
-)
+from tests.sessions_app.engine.scripted import call, half, say, usage
+from tests.sessions_app.engine.story import Story, kinds, only, words
 from traces_app.omnimessage import OmniMessage, StopReason, user_text
 from traces_app.omnimessage import payloads as p
 

@@ -6,7 +6,8 @@ import pytest
 
 from sessions_app.engine import History
 from sessions_app.llm.client import CredentialsError, InvalidRequestError, LLMError
-from tests.sessions_app.engine.scripted import Story, call, kinds, only, say, words
+from tests.sessions_app.engine.scripted import call, say
+from tests.sessions_app.engine.story import Story, kinds, only, words
 from traces_app.omnimessage import StopReason, image_url, tool_call_output
 
 PICTURE = image_url("data:image/png;base64,AA==")

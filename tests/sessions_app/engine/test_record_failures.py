@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from sessions_app.engine import RecordError
-from tests.sessions_app.engine.scripted import Story, call, half, kinds, only, say
+from tests.sessions_app.engine.scripted import call, half, say
+from tests.sessions_app.engine.story import Story, kinds, only
 from traces_app.omnimessage import StopReason
 
 

@@ -17,18 +17,8 @@ from sessions_app.llm.client import (
     MalformedStreamError,
     RequestTimeoutError,
 )
-from tests.sessions_app.engine.scripted import (
-    FakeTime,
-    Story,
-    call,
-    half,
-    half_call,
-    kinds,
-    only,
-    say,
-    usage,
-    words,
-)
+from tests.sessions_app.engine.scripted import call, half, half_call, say, usage
+from tests.sessions_app.engine.story import FakeTime, Story, kinds, only, words
 from traces_app.omnimessage import StopReason, user_text
 
 

@@ -6,15 +6,8 @@ import pytest
 
 from sessions_app.engine import History
 from sessions_app.engine.settlement import restart_denial, settlement
-from tests.sessions_app.engine.scripted import (
-    Story,
-    Tools,
-    call,
-    kinds,
-    only,
-    say,
-    words,
-)
+from tests.sessions_app.engine.scripted import Tools, call, say
+from tests.sessions_app.engine.story import Story, kinds, only, words
 from traces_app.omnimessage import OmniMessage, StopReason, event
 from traces_app.omnimessage import payloads as p
 
