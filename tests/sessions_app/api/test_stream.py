@@ -122,6 +122,21 @@ async def test_stream_resumes_after_the_last_id(admin, session) -> None:
     assert found == [("3", stored[2]["message"])]
 
 
+async def test_stream_resumes_inside_a_running_output(admin, session) -> None:
+    def is_delta(message) -> bool:
+        return message["payload"].get("event_type") == "delta"
+
+    async with opened(admin, session) as reader:
+        await admin.task(session, "$ echo one; sleep 1; echo two")
+        *_, (last_id, first) = await reader.messages(is_delta)
+    async with opened(admin, session, **{"Last-Event-ID": last_id}) as reader:
+        rest = await reader.messages(is_kind("tool_call_output"))
+
+    text = first["payload"]["output"]
+    text += "".join(m["payload"]["output"] for _, m in rest if is_delta(m))
+    assert text == rest[-1][1]["payload"]["output"] == "one\ntwo\n"
+
+
 async def test_state_of_the_task_comes_as_status_events(admin, session) -> None:
     seen = []
     async with opened(admin, session) as reader:
