@@ -16,7 +16,10 @@ import logging
 import signal
 import socket
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any
+
+from autobahn.exception import Disconnected
 
 # Daphne's module installs the asyncio reactor; it must be imported before `reactor`.
 from daphne.server import Server
@@ -102,6 +105,14 @@ class WebServer(Server):  # type: ignore[misc] # Daphne is untyped
         if not self._is_stopping:
             self._is_stopping = True
             reactor.callWhenRunning(reactor.stop)
+
+    async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
+        """Send what an application says, unless the other side has just gone.
+
+        Daphne learns of it a moment later, and then tells the application.
+        """
+        with suppress(Disconnected):
+            await super().handle_reply(protocol, message)
 
     def kill_all_applications(self) -> Deferred[object]:
         """Stop listening, cancel requests and stop the supervisor, in this order."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -31,6 +32,9 @@ def lines() -> Iterator[dict[str, Any]]:
         try:
             yield from asyncio.run(_all(_served(site)))
             yield from dom.lines(site)
+        except BaseException:
+            print(site.log.read_text()[-4000:], file=sys.stderr)
+            raise
         finally:
             site.remove()
 
@@ -122,22 +126,22 @@ async def _delta_latency(visitor: Visitor, count: int) -> dict[str, Any]:
     """From a write in the command to the socket, with `count` sessions at once."""
     session_ids = [await visitor.session() for _ in range(count)]
     watched = await asyncio.gather(
-        *(_watch_clock(visitor, session_id) for session_id in session_ids)
+        *(_watch_clock(visitor, session_id, count) for session_id in session_ids)
     )
     samples = [sample for one in watched for sample in one]
     return line("delta_latency_ms", "ms", samples, at="socket", sessions=count)
 
 
-async def _watch_clock(visitor: Visitor, session_id: str) -> list[float]:
+async def _watch_clock(visitor: Visitor, session_id: str, count: int) -> list[float]:
     samples: list[float] = []
     async with visitor.socket(session_id) as socket:
-        await visitor.send(session_id, f"$ {clock.COMMAND}")
+        await visitor.send(session_id, f"$ {clock.command(count)}")
         async with asyncio.timeout(60):
             async for at, text in socket.frames():
                 if text.startswith("{") and '"delta"' in text:
                     stamps = clock.STAMP.findall(text)
                     samples += [(at - float(stamp)) * 1000 for stamp in stamps]
-                if len(samples) >= clock.LINES:
+                if len(samples) >= clock.ENOUGH:
                     break
     await visitor.until_idle(session_id)
     return samples
