@@ -68,6 +68,7 @@ async def start_task(
         is_busy=live.is_busy,
     )
     if starts:
+        await live.until_free()
         await owner.go_on(session_id)
     owner.hub.notify(session_id)
     _notify(await _session(session_id))

@@ -107,6 +107,8 @@ class LiveSession:
         self.trouble: str = ""  # why the last task stopped without a record of it
         self.used_at = time.monotonic()
         self._is_closing = False
+        self._is_free = asyncio.Event()
+        self._is_free.set()
         self._names = ItemNames()  # in record order
         self._piece_names = ItemNames()  # in the order the loop yields
         self._request_seqs: deque[int] = deque()  # recorded, not yet yielded
@@ -121,10 +123,15 @@ class LiveSession:
     def run(self, *, aborted: bool = False) -> None:
         """Work off what is queued, or go on with a turn that came back."""
         self.trouble = ""
+        self._is_free.clear()
         self._signal = AbortSignal()
         if aborted:
             self._signal.abort()
         self._tasks.spawn(self._pump(self._signal), f"task {self.session_id}")
+
+    async def until_free(self) -> None:
+        """Wait for a task that has written `idle` already to be gone altogether."""
+        await self._is_free.wait()
 
     def interrupt(self, username: str | None) -> bool:
         """Stop the running task; False when none runs."""
@@ -199,6 +206,7 @@ class LiveSession:
         if self.trouble:
             self.loop = None  # its history may be ahead of the record: fold it anew
         self._signal = None
+        self._is_free.set()
         self.used_at = time.monotonic()
         self.hub.notify(self.session_id)
         self.hub.notify(self._project_topic)

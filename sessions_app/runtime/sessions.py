@@ -177,7 +177,7 @@ def enqueue(
             raise not_found(f"The session {session_id}")
         if session.is_archived:
             raise conflict("archived", "The session is archived: unarchive it first.")
-        runs = is_busy or session.status == "waiting"
+        runs = session.status == "waiting" or (session.status == "running" and is_busy)
         if runs and not queue:
             raise conflict(
                 "busy",

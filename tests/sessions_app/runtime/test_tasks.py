@@ -233,3 +233,15 @@ async def test_many_sessions_work_at_once(make_chat):
 
     assert [await chat.outputs() for chat in chats] == [["hi\n"]] * 8
     assert await Session.objects.filter(status="idle").acount() == 8
+
+
+async def test_a_message_right_after_the_session_reads_idle_is_taken(make_chat):
+    chat = await make_chat("allow-all")
+
+    for number in range(25):
+        await chat.send(f"say {number}")
+        while await chat.status() != "idle":
+            await asyncio.sleep(0)
+
+    texts = [p.text for p in await chat.events("text") if p.role == "assistant"]
+    assert texts == [str(number) for number in range(25)]
