@@ -1,11 +1,16 @@
 """The server as an operator meets it: start, second start, stop."""
 
+import contextlib
 import re
+import signal
 import socket
 import time
+from pathlib import Path
 
 import httpx
 import pytest
+
+pytestmark = pytest.mark.slow
 
 ONE_SENTENCE = re.compile(r"[^\n]+\n\Z")
 
@@ -117,3 +122,78 @@ def test_unknown_host_and_foreign_origin_are_refused(served):
 
     assert status(host="evil.example") == 400
     assert status(origin="http://127.0.0.1:1") == 403
+
+
+def processes_of(site) -> list[str]:
+    """Return the command lines of everything that belongs to the installation."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if str(site.folder).encode() in (folder / "environ").read_bytes():
+                found.append((folder / "cmdline").read_bytes().decode())
+    return found
+
+
+def start_commands(site, *commands: str) -> str:
+    """Send commands that run on, and return the session when they do."""
+    with site.api() as api:
+        made = api.post(
+            "projects/default/sessions", json={"approval_mode": "allow-all"}
+        )
+        session_id = made.json()["id"]
+        text = "\n".join(f"$ {command}" for command in commands)
+        sent = api.post(f"sessions/{session_id}/tasks", json={"text": text})
+        assert sent.status_code == 202, sent.text
+        deadline = time.monotonic() + 20
+        while len(api.get(f"sessions/{session_id}/processes").json()) < len(commands):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    return session_id
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_signal_ends_the_server_and_every_command_it_started(make_site, number):
+    site = make_site()
+    site.start()
+    start_commands(
+        site,
+        "sleep 601",
+        "trap '' TERM HUP INT; while true; do sleep 0.2; done",
+        "setsid sleep 602 & sleep 603",
+    )
+    assert len(processes_of(site)) > 4
+    started = time.monotonic()
+
+    site.process.send_signal(number)
+    code = site.process.wait(timeout=30)
+
+    assert code == 0, site.log.read_text()
+    assert time.monotonic() - started < 15
+    assert processes_of(site) == []
+
+
+def test_next_start_ends_what_a_killed_server_left(make_site):
+    site = make_site()
+    site.start()
+    session_id = start_commands(site, "sleep 604", "setsid sleep 605 & sleep 606")
+    site.kill()
+    assert any("sleep" in line for line in processes_of(site))
+
+    site.start()
+
+    assert not any("sleep" in line for line in processes_of(site))
+    with site.api() as api:
+        assert api.get(f"sessions/{session_id}").json()["status"] == "idle"
+
+
+def test_open_stream_does_not_hold_the_server_back(make_site):
+    site = make_site()
+    site.start()
+    session_id = start_commands(site, "sleep 607")
+    started = time.monotonic()
+
+    with site.api() as api, api.stream("GET", f"sessions/{session_id}/stream"):
+        code = site.stop()
+
+    assert code == 0, site.log.read_text()
+    assert time.monotonic() - started < 15
