@@ -6,6 +6,8 @@ import sqlite3
 
 from django.db import DatabaseError, InterfaceError, OperationalError
 
+from traces_app.append_only import REFUSAL
+
 # SQLite's primary result codes and PostgreSQL's SQLSTATE (whole or class).
 _SENTENCES: dict[int | str, str] = {
     sqlite3.SQLITE_FULL: "the disk or the database's size limit is full",
@@ -21,6 +23,11 @@ _SENTENCES: dict[int | str, str] = {
     "57": "the database server is shutting down",
     "08": "the connection to the database server is lost",
 }
+_TAKEN = (
+    sqlite3.SQLITE_CONSTRAINT_UNIQUE,
+    sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY,
+    "23505",
+)
 _TURN_TAKING = ("40P01", "40001")  # deadlock, serialization failure
 
 
@@ -39,6 +46,14 @@ def lasting_cause(error: BaseException) -> str | None:
 def is_worth_another_try(error: BaseException) -> bool:
     """Return whether two writers stood in each other's way."""
     return _code(error) in _TURN_TAKING
+
+
+def is_taken(error: BaseException) -> bool:
+    """Return whether another row has the place already.
+
+    SQLite's triggers refuse an insert over an existing row before its unique key does.
+    """
+    return _code(error) in _TAKEN or REFUSAL in str(error)
 
 
 def sentence(error: DatabaseError | OSError) -> str:

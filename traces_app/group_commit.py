@@ -145,8 +145,7 @@ class GroupCommit:
             with transaction.atomic(using=self._using):
                 if submission.also is not None:
                     submission.also()
-                stored = batch.add(submission.trace_id, submission.drafts)
-                batch.flush()
+                stored = _insert(batch, submission)
                 if submission.after is not None:
                     submission.after(stored)
             submission.stored = stored
@@ -175,6 +174,18 @@ def _add(batch: Batch, submission: Submission) -> None:
         submission.stored = batch.add(submission.trace_id, submission.drafts)
     except LookupError as error:
         submission.error = error
+
+
+def _insert(batch: Batch, submission: Submission) -> list[StoredEvent]:
+    """Insert at once; what the database says to it is no error of the caller's."""
+    try:
+        stored = batch.add(submission.trace_id, submission.drafts)
+        batch.flush()
+    except DatabaseError as error:
+        if database_errors.lasting_cause(error) or _met_another_writer(error):
+            raise
+        raise _refused(error) from error
+    return stored
 
 
 def _is_drafted(submission: Submission) -> bool:

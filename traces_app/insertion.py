@@ -17,7 +17,7 @@ from typing import Any
 
 from django.db import IntegrityError, connections
 
-from traces_app import body, chain
+from traces_app import body, chain, database_errors
 from traces_app.columns import Columns, columns_of, starts_segment
 from traces_app.omnimessage import OmniMessage
 from traces_app.omnimessage.codec import dumps
@@ -132,7 +132,9 @@ class Batch:
             try:
                 cursor.executemany(_INSERT_EVENT, events)
             except IntegrityError as error:
-                raise HeadConflict(str(error)) from error
+                if database_errors.is_taken(error):
+                    raise HeadConflict(str(error)) from error
+                raise
             cursor.executemany(_INSERT_BODY, bodies)
             for trace_id, seq, part in parts:
                 cursor.execute(_INSERT_BLOB, [part.sha256, part.text, part.sha256])

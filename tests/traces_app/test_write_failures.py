@@ -6,10 +6,11 @@ import threading
 
 import pytest
 from channels.db import database_sync_to_async as in_thread_of
-from django.db import connection
+from django.db import IntegrityError, connection
 
 from traces_app import reader, verify, writer
-from traces_app.omnimessage import user_text
+from traces_app.insertion import Head, HeadConflict
+from traces_app.omnimessage import thinking, user_text
 from traces_app.writer import TraceWriteError, TraceWriter
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -119,3 +120,81 @@ async def test_locked_database_is_told_in_a_sentence(trace, settings):
 
     assert (await writing.append(trace.pk, user_text("z")))[0].seq == 13
     await writing.aclose()
+
+
+def test_seq_that_another_writer_took_past_the_lock_is_a_conflict(trace, monkeypatch):
+    monkeypatch.setattr(
+        "traces_app.insertion.Batch._read_head",
+        lambda self, trace_id: Head(trace_id, trace.session_id, seq=5),
+    )
+
+    with pytest.raises(HeadConflict):
+        writer.append(trace.pk, [user_text("x")])
+
+    assert reader.head_seq(trace.pk) == 11
+
+
+async def test_writer_gives_up_on_endless_conflicts_in_a_sentence(
+    trace, trace_writer, monkeypatch
+):
+    monkeypatch.setattr(
+        "traces_app.insertion.Batch._read_head",
+        lambda self, trace_id: Head(trace_id, trace.session_id, seq=5),
+    )
+
+    with pytest.raises(TraceWriteError, match="keeps taking its place"):
+        await trace_writer.append(trace.pk, user_text("x"))
+
+
+async def test_row_the_database_refuses_fails_alone(make_trace, trace_writer):
+    trace, other = await in_thread(make_trace), await in_thread(make_trace)
+
+    def refuse():
+        raise IntegrityError("this one is refused")
+
+    outcomes = await asyncio.gather(
+        trace_writer.append(trace.pk, user_text("x"), also=refuse),
+        trace_writer.append(other.pk, user_text("kept")),
+        return_exceptions=True,
+    )
+
+    assert isinstance(outcomes[0], IntegrityError)
+    assert outcomes[1][0].seq == 2
+
+
+@pytest.fixture
+def refuse_thoughts(db):
+    """A database that takes any event but a thought."""
+    change = {
+        "sqlite": (
+            "CREATE TRIGGER no_thought BEFORE INSERT ON traces_app_traceevent "
+            "WHEN NEW.kind = 'thinking' BEGIN SELECT RAISE(ABORT, 'no thoughts'); END",
+            "DROP TRIGGER no_thought",
+        ),
+        "postgresql": (
+            "ALTER TABLE traces_app_traceevent ADD CONSTRAINT no_thought "
+            "CHECK (kind <> 'thinking')",
+            "ALTER TABLE traces_app_traceevent DROP CONSTRAINT no_thought",
+        ),
+    }[connection.vendor]
+    with connection.cursor() as cursor:
+        cursor.execute(change[0])
+    yield
+    with connection.cursor() as cursor:
+        cursor.execute(change[1])
+
+
+@pytest.mark.parametrize("also", [None, lambda: None])
+async def test_insert_the_database_refuses_is_told_and_fails_alone(
+    trace, trace_writer, refuse_thoughts, also
+):
+    outcomes = await asyncio.gather(
+        trace_writer.append(trace.pk, user_text("one")),
+        trace_writer.append(trace.pk, thinking("lost"), also=also),
+        trace_writer.append(trace.pk, user_text("two")),
+        return_exceptions=True,
+    )
+
+    assert isinstance(outcomes[1], TraceWriteError)
+    assert "refused the write" in str(outcomes[1])
+    assert [outcomes[0][0].seq, outcomes[2][0].seq] == [12, 13]
