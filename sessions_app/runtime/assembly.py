@@ -102,7 +102,7 @@ async def prepare_live(live: LiveSession, owner_tag: str) -> None:
     if live.client is not None:
         await live.client.aclose()
     live.client = make_client(
-        spec, api_key=api_key(spec.provider), idle_timeout_s=_idle_s(plan)
+        spec, api_key=api_key(plan.model), idle_timeout_s=_idle_s(plan)
     )
     history = await sync_to_async(_history)(live)
     live.loop = AgentLoop(
@@ -168,9 +168,17 @@ def model_spec(entry: ModelEntry) -> ModelSpec:
     )
 
 
-def api_key(provider: str) -> str | None:
-    """Return the provider's key from the server's environment, read at start."""
-    key: str | None = settings.PROVIDER_KEYS.get(provider.lower().replace("-", "_"))
+def api_key(entry: ModelEntry) -> str | None:
+    """Return the provider's key from the server's environment, read at start.
+
+    The keys of OpenAI and Anthropic go where the operator's environment says and
+    nowhere else: who may edit a document must not be able to have one sent to an
+    address of his own. Another endpoint is a provider with a name of its own.
+    """
+    if entry.base_url and entry.provider in settings.PROVIDER_BASE_URLS:
+        return None
+    name = entry.provider.lower().replace("-", "_")
+    key: str | None = settings.PROVIDER_KEYS.get(name)
     return key
 
 

@@ -75,6 +75,7 @@ async def test_a_waiting_session_is_busy_too(make_chat):
 async def test_a_queued_message_can_be_recalled_until_it_is_delivered(make_chat):
     chat = await make_chat("allow-all")
     await chat.send("$ sleep 1")
+    await chat.until(lambda: chat.events("tool_started"))
     await chat.send("say secret", queue=True)
     row = await QueuedMessage.objects.aget(text="say secret")
 
@@ -90,6 +91,7 @@ async def test_a_queued_message_can_be_recalled_until_it_is_delivered(make_chat)
 async def test_stop_puts_queued_messages_back_into_the_draft(make_chat):
     chat = await make_chat("allow-all")
     await chat.send("$ sleep 30")
+    await chat.until(lambda: chat.events("tool_started"))
     await chat.send("say later", queue=True)
 
     await runtime.interrupt(chat.id, user=chat.user)
