@@ -13,7 +13,6 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from sessions_app.environment.tool import ToolError
-from traces_app.omnimessage.codec import loads
 
 _MOST_ERRORS = 5
 _NAMES = {dict: "object", list: "array", str: "string", bool: "boolean"}
@@ -30,18 +29,40 @@ def parse_arguments(text: str) -> dict[str, Any]:
             "the arguments are empty; issue the call again with a JSON object"
         )
     try:
-        value = loads(text)
-    except (ValueError, RecursionError) as error:
-        reason = str(error).removeprefix("not valid JSON: ")
-        raise ArgumentsError(
-            f"the arguments are not valid JSON: {reason}; "
-            "issue the call again with one complete JSON object"
-        ) from error
+        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
+    except RecursionError as error:
+        raise _not_json("nested too deeply") from error
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno} column {error.colno}"
+        raise _not_json(f"{error.msg} at {place}") from error
+    except ValueError as error:
+        raise _not_json(str(error)) from error
     if not isinstance(value, dict):
         raise ArgumentsError(
             f"the arguments must be a JSON object, found {_shown(value)}"
         )
     return value
+
+
+def _not_json(reason: str) -> ArgumentsError:
+    return ArgumentsError(
+        f"the arguments are not valid JSON: {reason}; "
+        "issue the call again with one complete JSON object"
+    )
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse what two readers could take for two different things."""
+    result: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in result:
+            raise ValueError(f"duplicate key {key!r}")
+        result[key] = value
+    return result
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not a JSON value")
 
 
 class ArgumentsCheck:

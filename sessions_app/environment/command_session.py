@@ -159,7 +159,7 @@ class CommandSession:
 
     async def send(self, chars: str, *, deadline: float, abort: AbortSignal) -> int:
         """Type `chars`, or do what they stand for; return how many were delivered."""
-        if self.exit is not None:
+        if not chars or self.exit is not None:
             return 0
         if chars == CTRL_C:
             self.group.send_signal(signal.SIGINT)

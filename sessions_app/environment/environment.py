@@ -100,7 +100,7 @@ class Environment:
         )
         self._entries = self._made(definitions, model_is_vision)
         self._running: set[AbortSignal] = set()
-        self._is_closed = False
+        self._closing: asyncio.Task[None] | None = None
 
     def _made(
         self, definitions: list[ToolDefinition], model_is_vision: bool
@@ -189,7 +189,7 @@ class Environment:
         """Return the arguments; raises `Refused` when the call cannot begin."""
         if interrupt.aborted:
             raise Refused(StopReason.ABORTED, INTERRUPTED)
-        if self._is_closed:
+        if self._closing is not None:
             raise Refused.because("the session is closed; nothing was run")
         if entry is None:
             known = ", ".join(self._entries) or "there are none"
@@ -257,7 +257,12 @@ class Environment:
 
     async def aclose(self) -> None:
         """End every call and every process; nothing survives. May be repeated."""
-        self._is_closed = True
+        if self._closing is None:
+            self._closing = asyncio.get_running_loop().create_task(self._close())
+        # Whoever stops waiting does not stop the ending.
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
         for interrupt in tuple(self._running):
             interrupt.abort("close")
         await self._table.aclose()

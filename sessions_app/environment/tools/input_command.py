@@ -77,8 +77,7 @@ class InputCommand:
         deadline = asyncio.get_running_loop().time() + wait_ms / 1000
         shown = ""
         with Follower(session, deadline=deadline, abort=ctx.signal) as follower:
-            sending = session.send(chars, deadline=deadline, abort=ctx.signal)
-            delivered = await sending if chars else 0
+            delivered = await session.send(chars, deadline=deadline, abort=ctx.signal)
             while text := await follower.next_text():
                 shown = text
                 yield text
