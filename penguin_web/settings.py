@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -100,10 +99,6 @@ if _database["ENGINE"].endswith("sqlite3"):
         "transaction_mode": "IMMEDIATE",
         "timeout": 20,
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
-    }
-    # A file, because the in-memory database answers "table is locked" at once.
-    _database["TEST"] = {
-        "NAME": str(Path(tempfile.gettempdir()) / f"penguin-test-{os.getpid()}.sqlite3")
     }
 DATABASES = {"default": _database}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

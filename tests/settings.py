@@ -28,6 +28,9 @@ os.environ["HOME"] = str(_folder / "home")
 
 from penguin_web.settings import *  # noqa: E402, F403 (the environment comes first)
 
+# A file, because SQLite's in-memory database answers "table is locked" at once; in a
+# folder of its own, so that journals beside it go with it.
+DATABASES["default"]["TEST"] = {"NAME": str(_folder / "test.sqlite3")}  # noqa: F405
 ALLOWED_HOSTS = ["testserver", "localhost", "127.0.0.1"]
 # Argon2 takes 50 ms on purpose; a suite logs in hundreds of times.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
