@@ -113,7 +113,7 @@ async def prepare_live(live: LiveSession, owner_tag: str) -> None:
         record=live.record,
         decide=live.desk.decide,
         options=_options(plan),
-        take_queued=live.take_queued,
+        take_queued=live.queue.take,
     )
     live.config_version = plan.version
 

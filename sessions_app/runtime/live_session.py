@@ -20,7 +20,6 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
-from functools import partial
 
 from django.utils import timezone
 
@@ -31,19 +30,13 @@ from sessions_app.llm.client import LLMClient
 from sessions_app.models import (
     ApprovalRequest,
     CommandSession,
-    ProcessState,
     QueuedMessage,
     Session,
 )
 from sessions_app.runtime.approvals import ApprovalDesk, mark_recorded
 from sessions_app.runtime.hub import Hub
 from sessions_app.runtime.items import ItemNames
-from sessions_app.runtime.message_queue import (
-    back_to_draft,
-    claim,
-    ended_block,
-    queued_messages,
-)
+from sessions_app.runtime.message_queue import MessageQueue, back_to_draft
 from sessions_app.runtime.output_log import OutputLog
 from sessions_app.runtime.session_sink import SessionSink
 from sessions_app.runtime.tasks import TaskSet
@@ -91,6 +84,7 @@ class LiveSession:
         self.hub = hub
         self.log = OutputLog(self.session_id)
         self.record = SessionRecorder(self)
+        self.queue = MessageQueue(self.session_id, append=self.append)
         self.sink = SessionSink(
             self.session_id,
             owner_id=owner_id,
@@ -263,35 +257,6 @@ class LiveSession:
                 continue
             return goes_on
         return False
-
-    async def take_queued(self) -> list[OmniMessage]:
-        """Record what was queued, and what ended meanwhile; the loop sends it next."""
-        taken: list[OmniMessage] = []
-        queued = QueuedMessage.objects.filter(session_id=self.session_id)
-        for row in [row async for row in queued]:
-            taken += await self._tell_ended()
-            messages = queued_messages(row)
-            with contextlib.suppress(QueuedMessage.DoesNotExist):
-                await self.append(*messages, also=partial(claim, row))
-                taken += messages
-        return taken
-
-    async def _tell_ended(self) -> list[OmniMessage]:
-        """Tell the model once which background commands ended since its last turn."""
-        untold = CommandSession.objects.filter(
-            session_id=self.session_id, is_background=True, exit_told=False
-        ).exclude(state=ProcessState.RUNNING)
-        rows = [row async for row in untold]
-        if not rows:
-            return []
-        block = ended_block(rows)
-        ids = [row.pk for row in rows]
-
-        def store() -> None:
-            CommandSession.objects.filter(pk__in=ids).update(exit_told=True)
-
-        await self.append(block, also=store)
-        return [block]
 
     async def aclose(self) -> None:
         """Stop at once, without settling anything: recovery does that.

@@ -2,10 +2,50 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
+from functools import partial
 
 from sessions_app.models import CommandSession, ProcessState, QueuedMessage, Session
+from sessions_app.runtime.approvals import Append
 from traces_app.omnimessage import OmniMessage, image_url, user_text
+
+
+class MessageQueue:
+    """Takes what waits for the model: each row goes as its text is recorded."""
+
+    def __init__(self, session_id: str, *, append: Append) -> None:
+        self._session_id = session_id
+        self._append = append
+
+    async def take(self) -> list[OmniMessage]:
+        """Record what was queued, and what ended meanwhile; the loop sends it next."""
+        taken: list[OmniMessage] = []
+        queued = QueuedMessage.objects.filter(session_id=self._session_id)
+        for row in [row async for row in queued]:
+            taken += await self._tell_ended()
+            messages = queued_messages(row)
+            with contextlib.suppress(QueuedMessage.DoesNotExist):
+                await self._append(*messages, also=partial(claim, row))
+                taken += messages
+        return taken
+
+    async def _tell_ended(self) -> list[OmniMessage]:
+        """Tell the model once which background commands ended since its last turn."""
+        untold = CommandSession.objects.filter(
+            session_id=self._session_id, is_background=True, exit_told=False
+        ).exclude(state=ProcessState.RUNNING)
+        rows = [row async for row in untold]
+        if not rows:
+            return []
+        block = ended_block(rows)
+        ids = [row.pk for row in rows]
+
+        def store() -> None:
+            CommandSession.objects.filter(pk__in=ids).update(exit_told=True)
+
+        await self._append(block, also=store)
+        return [block]
 
 
 def queued_messages(row: QueuedMessage) -> list[OmniMessage]:
