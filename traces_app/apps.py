@@ -1,8 +1,9 @@
-"""The app of the record; it puts the append-only triggers in place after migrating."""
+"""The app of the record: its triggers after migrating, sign-ins in its journal."""
 
 from __future__ import annotations
 
 from django.apps import AppConfig
+from django.contrib.auth.signals import user_logged_in, user_login_failed
 from django.db.backends.signals import connection_created
 from django.db.models.signals import post_migrate
 
@@ -10,15 +11,22 @@ from traces_app import append_only
 
 
 class TracesAppConfig(AppConfig):
-    """Connects the triggers; starts nothing and touches no database."""
+    """Connects signals; starts nothing and touches no database."""
 
     name = "traces_app"
     verbose_name = "Traces"
 
     def ready(self) -> None:
-        """Have every connection prepared and every migration followed up."""
+        """Have connections prepared, migrations followed up and sign-ins noted."""
         connection_created.connect(
             append_only.prepare_connection, dispatch_uid="traces_app.connection"
+        )
+        # Here, because it needs the models, which are loaded by now.
+        from traces_app import sign_ins
+
+        user_logged_in.connect(sign_ins.note_sign_in, dispatch_uid="traces_app.sign_in")
+        user_login_failed.connect(
+            sign_ins.note_failed_sign_in, dispatch_uid="traces_app.sign_in_failed"
         )
         post_migrate.connect(
             append_only.after_migrate, sender=self, dispatch_uid="traces_app.triggers"

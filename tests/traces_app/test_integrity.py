@@ -1,5 +1,7 @@
 """Tampering: whatever somebody does to the database is found, at the first bad place."""
 
+from pathlib import Path
+
 import pytest
 from django.db import connection
 
@@ -247,9 +249,17 @@ def test_events_after_the_last_checkpoint_are_told(make_trace):
     assert (report.events, report.covered_to) == (12, 11)
 
 
-def test_protection_tells_that_one_folder_holds_everything(trace):
-    said = " ".join(verify.protection())
+def test_protection_tells_whether_one_owner_could_forge_it_all(
+    trace, settings, tmp_path
+):
+    folder = tmp_path
+    if connection.vendor == "sqlite":
+        folder = Path(connection.settings_dict["NAME"]).parent
+    settings.SIGNING_KEY_FILE = folder / "keys" / "key.pem"
+    settings.WITNESS_FILE = folder / "witness.jsonl"
+    together = verify.protection()
+    settings.WITNESS_FILE = tmp_path / "elsewhere" / "witness.jsonl"
+    apart = verify.protection()
 
-    assert "not all lie in one folder" in said or "in one folder" in said
-    assert "triggers" not in said
-    assert connection.vendor in ("sqlite", "postgresql")
+    assert f"in one folder, {folder}" in together[0]
+    assert apart == ["database, key and witness do not all lie in one folder"]

@@ -106,7 +106,9 @@ def test_answer_can_offer_messages_to_send():
 
 
 def test_parts_of_a_conversation_keep_their_order():
-    turns = read(user_text("go"), thinking("hm"), CALL, assistant_text("done"), output())
+    turns = read(
+        user_text("go"), thinking("hm"), CALL, assistant_text("done"), output()
+    )
 
     kinds = [type(entry).__name__ for entry in turns[1].entries]
     assert kinds == ["MessageView", "FoldView", "CallView", "MessageView"]
@@ -132,7 +134,10 @@ def test_image_of_a_kind_that_can_act_is_not_shown(mime):
 @pytest.mark.parametrize(
     ("payload", "title"),
     [
-        (p.ModeChanged(from_mode="always-ask", to_mode="deny-all", by="ada"), "deny-all"),
+        (
+            p.ModeChanged(from_mode="always-ask", to_mode="deny-all", by="ada"),
+            "deny-all",
+        ),
         (p.Abort(reason="interrupted by the user"), "Stopped"),
         (p.Recovered(what="The server restarted"), "Recovered"),
         (p.ProcessEvicted(process_id="proc-1"), "Command ended"),
@@ -187,7 +192,9 @@ def test_exit_code_of_a_command_is_information_not_a_fault():
 
 
 def test_facts_of_a_call_are_ending_time_and_size():
-    call = view(decision(), output(duration_ms=14_200, output_chars=3100, signal="SIGINT"))
+    call = view(
+        decision(), output(duration_ms=14_200, output_chars=3100, signal="SIGINT")
+    )
 
     assert call.facts == ("SIGINT", "14.2 s", "3.1 k chars")
 
