@@ -25,7 +25,7 @@ MODEL_NAMES = {"demo/demo": "Demo (no AI)", "demo/demo-text": "Demo (no AI), tex
 class Retry:
     """A request that failed and is tried again."""
 
-    title: str
+    title: str  # a sentence without its full stop
     attempt: int
     at: datetime
 
@@ -34,6 +34,7 @@ def urls_of(session: Session) -> dict[str, str]:
     """Return the addresses a chat's forms and links lead to."""
     place = [session.project.slug, session.pk]
     names = {
+        "chat": "chat",
         "send": "send",
         "stop": "stop",
         "mode": "set_mode",
@@ -199,7 +200,7 @@ def retry_after(event: StoredEvent) -> Retry | None:
         return None
     ended = datetime.fromisoformat(event.message.timestamp)
     return Retry(
-        title=payload.error_message or f"The provider: {payload.status}.",
+        title=(payload.error_message or f"The provider: {payload.status}").rstrip("."),
         attempt=payload.attempt or 1,
         at=ended + timedelta(milliseconds=payload.retry_in_ms),
     )

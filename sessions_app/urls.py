@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from sessions_app.views import actions, pages, preferences, session_list
+from sessions_app.views import actions, chat, pages, preferences, session_list
 
 SESSION = "p/<slug:project>/s/<str:session>/"
 
@@ -15,7 +15,7 @@ urlpatterns = [
     path("p/<slug:project>/sessions/new/", actions.session_new, name="session_new"),
     path("p/<slug:project>/approvals/", pages.approvals, name="approvals"),
     path("p/<slug:project>/settings/", pages.settings, name="settings"),
-    path(SESSION, pages.chat, name="chat"),
+    path(SESSION, chat.chat, name="chat"),
     path(f"{SESSION}send/", actions.send, name="send"),
     path(f"{SESSION}stop/", actions.stop, name="stop"),
     path(f"{SESSION}decide/", actions.decide, name="decide"),

@@ -194,9 +194,14 @@ def _row(name: str, text: str) -> Value:
     if not text.endswith("\n"):
         return _value(name, text)
     value = _value(name, text[:-1])
-    lines = list(value.rest or value.head)
-    lines[-1] = (*lines[-1], Span(kind="mark", text="\\n"))
-    return replace(value, **{"rest" if value.rest else "head": tuple(lines)})
+    mark = Span(kind="mark", text="\\n")
+    if value.rest:
+        return replace(value, rest=_marked(value.rest, mark))
+    return replace(value, head=_marked(value.head, mark))
+
+
+def _marked(lines: tuple[Line, ...], mark: Span) -> tuple[Line, ...]:
+    return (*lines[:-1], (*lines[-1], mark))
 
 
 def _count(value: Value) -> int:

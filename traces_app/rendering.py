@@ -219,10 +219,10 @@ def _request_end(payload: Any) -> Mapping[str, str] | None:
         StopReason.TIMEOUT: "The provider did not answer in time.",
         StopReason.MALFORMED: "The provider's answer broke off.",
     }.get(payload.status, "The provider failed.")
-    text = payload.error_message or ""
+    text = f"{payload.error_message.rstrip('.')}." if payload.error_message else ""
     if payload.retry_in_ms is not None:
-        attempt = f"Attempt {payload.attempt}, " if payload.attempt else ""
-        text += f" {attempt}the next follows after {duration(payload.retry_in_ms)}."
+        wait = duration(payload.retry_in_ms)
+        text += f" Attempt {payload.attempt or 1}; the next follows after {wait}."
     else:
         text += " What ran is not run again; send a message to go on."
     return {"icon": "warning", "title": title, "text": text.strip(), "tone": "krill"}

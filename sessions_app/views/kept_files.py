@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 from django.conf import settings
@@ -10,6 +12,8 @@ from django.conf import settings
 from sessions_app import runtime
 from sessions_app.models import Artifact, Session
 from traces_app.omnimessage import payloads as p
+
+CHUNK = 256 * 1024
 
 
 def artifact_of(session: Session, seq: int) -> Path | None:
@@ -28,6 +32,13 @@ def artifact_of(session: Session, seq: int) -> Path | None:
     row = rows.first()
     path = Path(row.path if row else str(recorded.get("path", "")))
     return path if _is_ours(path, session) and _digest(path) == digest else None
+
+
+async def chunks_of(path: Path) -> AsyncIterator[bytes]:
+    """Yield the file piece by piece, so that a large one is never in memory."""
+    with await asyncio.to_thread(path.open, "rb") as file:
+        while chunk := await asyncio.to_thread(file.read, CHUNK):
+            yield chunk
 
 
 def _is_ours(path: Path, session: Session) -> bool:

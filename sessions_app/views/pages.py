@@ -5,30 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    StreamingHttpResponse,
+)
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET
 
-from sessions_app import runtime
-from sessions_app.cards import card_of, cards_of
-from sessions_app.chat_view import (
-    CallViewer,
-    model_name,
-    retry_of,
-    state_of,
-    usage_of,
-)
-from sessions_app.examples import EXAMPLES
-from sessions_app.fragments import author_of
-from sessions_app.models import ApprovalMode, ApprovalRequest
+from sessions_app.cards import card_of
+from sessions_app.models import ApprovalRequest
 from sessions_app.permissions import Action, may, project_for, projects_of
 from sessions_app.runtime import configs
 from sessions_app.views.answers import session_in
-from sessions_app.views.kept_files import artifact_of
-from traces_app.rendering import Streaming, conversation
-
-HINT = "Message"
-DEMO_HINT = "Message, or $ and a command"
+from sessions_app.views.kept_files import artifact_of, chunks_of
 
 
 @require_GET
@@ -41,46 +32,6 @@ def home(request: HttpRequest) -> HttpResponse:
     last = request.COOKIES.get("project", "")
     first = configs.DEFAULT_PROJECT if configs.DEFAULT_PROJECT in slugs else slugs[0]
     return redirect("session_list", last if last in slugs else first)
-
-
-@require_GET
-@login_required
-def chat(request: HttpRequest, project: str, session: str) -> HttpResponse:
-    """Show a session: what was said and done, and what waits."""
-    row = session_in(request.user, Action.READ, project, session)
-    snapshot = runtime.snapshot(row.pk)
-    viewer = CallViewer(row, snapshot.pending, bindings=snapshot.bindings)
-    context = state_of(snapshot.session, snapshot.pending)
-    turns = conversation(
-        snapshot.events, agent=row.agent.name, author=author_of(row), view=viewer
-    )
-    turns[-1].streaming = [
-        Streaming(
-            item=item.item,
-            kind=item.kind,
-            text=item.text,
-            offset=item.start + len(item.text),
-        )
-        for item in snapshot.items
-    ]
-    may_operate = may(request.user, Action.OPERATE, row.project)
-    context |= {
-        "turns": turns,
-        "seq": snapshot.seq,
-        "author": row.agent.name,
-        "cards": cards_of(snapshot.pending, row),
-        "trace_url": context["urls"]["trace"],
-        "model_name": model_name(row),
-        "usage": usage_of(snapshot.events),
-        "retry": retry_of(snapshot.events),
-        "trouble": runtime.trouble(row.pk),
-        "modes": ApprovalMode.values,
-        "placeholder": DEMO_HINT if row.provider == "demo" else HINT,
-        "examples": EXAMPLES if row.provider == "demo" and may_operate else (),
-        "may_operate": may_operate,
-        "may_decide": may(request.user, Action.DECIDE, row.project),
-    }
-    return render(request, "sessions_app/chat.html", context)
 
 
 @require_GET
@@ -136,17 +87,18 @@ def _document(title: str, target: Any) -> dict[str, Any]:
 @login_required
 def output_file(
     request: HttpRequest, project: str, session: str, seq: int
-) -> HttpResponse | FileResponse:
+) -> StreamingHttpResponse:
     """Hand out the full output of a call, as long as it is what was recorded."""
     row = session_in(request.user, Action.READ, project, session)
     path = artifact_of(row, seq)
     if path is None:
         raise Http404("The full output is not kept any more.")
-    name = f"{row.pk}-{seq}.txt"
-    return FileResponse(
-        path.open("rb"),
-        as_attachment=True,
-        filename=name,
+    return StreamingHttpResponse(
+        chunks_of(path),
         content_type="text/plain; charset=utf-8",
-        headers={"X-Content-Type-Options": "nosniff"},
+        headers={
+            "Content-Disposition": f'attachment; filename="{row.pk}-{seq}.txt"',
+            "Content-Length": str(path.stat().st_size),
+            "X-Content-Type-Options": "nosniff",
+        },
     )

@@ -4,7 +4,7 @@ const form = document.getElementById("composer");
 const field = document.getElementById("message");
 
 let sent = "";
-let isSuggestion = false;
+let suggestion = ""; // a message of a button, which leaves the box alone
 
 function put(text) {
   field.value = text;
@@ -24,11 +24,16 @@ function onKeydown(event) {
 // One message at a time; an empty one is not sent at all.
 function onSubmit(event) {
   if (event.target !== form) return;
-  isSuggestion = event.submitter?.name === "suggestion";
-  if (form.dataset.sending || (!isSuggestion && !field.value.trim())) {
+  suggestion = event.submitter?.name === "suggestion" ? event.submitter.value : "";
+  if (form.dataset.sending || (!suggestion && !field.value.trim())) {
     event.preventDefault();
     event.stopImmediatePropagation();
   }
+}
+
+// Such buttons stand outside of the form, where htmx does not see them pressed.
+function onConfig(event) {
+  if (event.target === form && suggestion) event.detail.formData.set("suggestion", suggestion);
 }
 
 function onBefore(event) {
@@ -38,13 +43,20 @@ function onBefore(event) {
   form.querySelector("[data-kind=primary]").setAttribute("aria-disabled", "true");
 }
 
+// What was typed while the message was on its way: one run of it, anywhere in the text.
+function typedMeanwhile() {
+  const { value } = field;
+  let start = 0;
+  while (start < sent.length && value[start] === sent[start]) start += 1;
+  const rest = sent.slice(start);
+  return value.endsWith(rest) ? value.slice(start, value.length - rest.length) : value;
+}
+
 function onAfter(event) {
   if (event.target !== form) return;
   delete form.dataset.sending;
   form.querySelector("[data-kind=primary]").removeAttribute("aria-disabled");
-  // Whatever was typed while the message was on its way stays.
-  const isKept = isSuggestion || !event.detail.successful;
-  if (!isKept && field.value.startsWith(sent)) put(field.value.slice(sent.length).trimStart());
+  if (!suggestion && event.detail.successful) put(typedMeanwhile());
 }
 
 function onSwap(event) {
@@ -58,6 +70,7 @@ function onSwap(event) {
 if (form) {
   field.addEventListener("keydown", onKeydown);
   document.addEventListener("submit", onSubmit, true);
+  document.addEventListener("htmx:configRequest", onConfig);
   document.addEventListener("htmx:beforeRequest", onBefore);
   document.addEventListener("htmx:afterRequest", onAfter);
   document.addEventListener("htmx:afterSwap", onSwap);

@@ -39,7 +39,7 @@ new ResizeObserver(() => {
 }).observe(conversation);
 
 document.addEventListener("htmx:load", (event) => {
-  if (!follows && event.detail.elt.matches(".turn, .turn > *")) count += 1;
+  if (!follows && event.detail.elt.matches(".turn:last-child, .turn:last-child > *")) count += 1;
 });
 
 button.addEventListener("click", () => {
