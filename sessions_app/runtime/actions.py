@@ -239,11 +239,12 @@ async def send_input(
 async def _append(session: Session, *messages: OmniMessage, also: Any) -> None:
     """Record beside whatever runs, through the live session when it is here."""
     live = _live(session.pk)
+    is_over = live is None or not live.is_busy  # no task's end will sign it
     if live:
-        await live.append(*messages, also=also)
+        await live.append(*messages, also=also, checkpoint=is_over)
     else:
-        owner = supervisor.current()
-        await owner.writer.append(session.trace_id, *messages, also=also)
+        writer = supervisor.current().writer
+        await writer.append(session.trace_id, *messages, also=also, checkpoint=is_over)
 
 
 async def _wake(session_id: str) -> None:

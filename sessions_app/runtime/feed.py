@@ -47,10 +47,14 @@ class Feed:
         owner = supervisor.peek()
         return owner.live.get(self.session_id) if owner else None
 
-    async def events(self, after: int) -> list[StoredEvent]:
-        """Return up to a page of events after `after`, in order."""
+    async def events(self, after: int, *, is_sure: bool = False) -> list[StoredEvent]:
+        """Return up to a page of events after `after`, in order.
+
+        The live session's cache answers first; `is_sure` asks the database, where
+        another process may have written too.
+        """
         live = self.live
-        if live and live.recent:
+        if live and live.recent and not is_sure:
             if after >= live.recent[-1].seq:
                 return []
             if live.recent[0].seq <= after + 1:

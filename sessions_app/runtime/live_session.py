@@ -137,13 +137,18 @@ class LiveSession:
         return True
 
     async def append(
-        self, *messages: OmniMessage, also: Callable[[], None] | None = None
+        self,
+        *messages: OmniMessage,
+        also: Callable[[], None] | None = None,
+        checkpoint: bool = False,
     ) -> list[StoredEvent]:
         """Record messages and rows in one transaction; raises `RecordError`."""
         if self._is_closing:
             raise RecordError("The server stops.")
         try:
-            stored = await self.writer.append(self.trace_id, *messages, also=also)
+            stored = await self.writer.append(
+                self.trace_id, *messages, also=also, checkpoint=checkpoint
+            )
         except TraceWriteError as error:
             raise RecordError(str(error)) from error
         for event in stored:

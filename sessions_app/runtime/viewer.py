@@ -86,10 +86,12 @@ class Viewer:
     sent: int = 0  # characters of text sent
     _acked: int = 0
     _shown: set[str] = field(default_factory=set)  # text items with an element
+    _calls: set[str] = field(default_factory=set)  # calls with a card
     _bound: dict[str, tuple[str, int]] = field(default_factory=dict)
     _lines: dict[str, str] = field(default_factory=dict)
     _names: ItemNames = field(default_factory=ItemNames)
     _watch: Watch | None = None
+    _is_late: bool = True  # nothing woke it: another process may have written
 
     async def frames(self) -> AsyncGenerator[Frame, None]:
         """Yield what the watcher lacks, for ever."""
@@ -114,6 +116,7 @@ class Viewer:
                 if is_woken and rest > 0:
                     await asyncio.sleep(rest)
                 watch.is_state = watch.is_state or not is_woken
+                self._is_late = not is_woken
 
     def ack(self, received: int) -> None:
         """Take note of how much the watcher has read in all."""
@@ -129,12 +132,14 @@ class Viewer:
 
     async def _round(self, watch: Watch) -> AsyncGenerator[Frame, None]:
         is_state, watch.is_state = watch.is_state, False
-        for binding in self._new_bindings():
+        for binding in self._new_bindings(shown_only=True):
             yield binding
         async for span in self._new_text():
             yield span
         async for frame in self.news():
             yield frame
+        for binding in self._new_bindings():
+            yield binding
         async for frame in self._new_items():
             yield frame
         for line in self._new_lines():
@@ -144,9 +149,13 @@ class Viewer:
 
     async def news(self) -> AsyncGenerator[Frame, None]:
         """Yield the events that are new; not to be asked between two of them."""
-        while events := await self.feed.events(self.seq):
+        events = await self.feed.events(self.seq, is_sure=self._is_late)
+        self._is_late = False
+        while events:
             for event in events:
                 self.seq = event.seq
+                if event.kind == "tool_call" and event.tool_call_id:
+                    self._calls.add(event.tool_call_id)
                 item = self._names.of_complete(event.message, event.seq)
                 if item in self._shown:
                     self._shown.discard(item)
@@ -154,9 +163,13 @@ class Viewer:
                     yield EventFrame(event=event, item=item)
                 else:
                     yield EventFrame(event=event, item=None)
+            events = await self.feed.events(self.seq)
 
-    def _new_bindings(self) -> Iterator[BindFrame]:
+    def _new_bindings(self, *, shown_only: bool = False) -> Iterator[BindFrame]:
+        """Yield what running calls show; `shown_only`: of cards already sent."""
         for call_id, bound in self.feed.bindings().items():
+            if shown_only and call_id not in self._calls:
+                continue
             if self._bound.get(call_id) != bound:
                 self._bound[call_id] = bound
                 item, start = bound
