@@ -141,6 +141,6 @@ def _imported(
     marked = runtime.trace_events(trace, kinds=("damaged",), limit=1000)
     return {
         "session_id": trace.session_id,
-        "events": trace.events.count(),
+        "events": trace.events.order_by("-seq").values_list("seq", flat=True)[0],
         "damaged": len(marked),
     }
