@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -28,6 +29,7 @@ logger = logging.getLogger(__name__)
 
 FORBIDDEN = 4404  # the session is not there, or not for this person
 LIST_S = 0.5  # a project's list is refreshed at most this often
+BEAT_S = 4.0  # a page that hears nothing for two beats connects anew
 
 
 class NoLongerAllowed(Exception):
@@ -40,6 +42,7 @@ class SessionConsumer(AsyncWebsocketConsumer):
     _viewer: Viewer | None = None
     _task: asyncio.Task[None] | None = None
     _state: str = ""
+    _beat_at: float = 0.0
 
     async def connect(self) -> None:
         """Accept who may read the session; others are closed with 4404."""
@@ -101,9 +104,17 @@ class SessionConsumer(AsyncWebsocketConsumer):
             case StateFrame():
                 html = await sync_to_async(self._status)()
                 is_news, self._state = html != self._state, html
-                return html if is_news else ""
+                return html if is_news else self._beat()
             case _:
                 return json.dumps(_plain(frame), ensure_ascii=False)
+
+    def _beat(self) -> str:
+        """Return a sign of life now and then: a dead connection looks like silence."""
+        now = time.monotonic()
+        if now - self._beat_at < BEAT_S:
+            return ""
+        self._beat_at = now
+        return json.dumps({"type": "beat"})
 
     def _item(self, item: str) -> str:
         assert self._session is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any
 
@@ -23,8 +23,9 @@ from sessions_app import runtime
 from sessions_app.models import Session
 from sessions_app.permissions import Action, session_for
 
-Act = Callable[[HttpRequest, Session, Any], Awaitable[HttpResponse]]
-View = Callable[..., Awaitable[HttpResponse]]
+Answer = Coroutine[Any, Any, HttpResponse]
+Act = Callable[[HttpRequest, Session, Any], Answer]
+View = Callable[..., Answer]
 
 # What is kept of a form that could not be taken, and how its fields are labelled.
 LABELS = {"text": "Message", "title": "Title", "reason": "Reason", "chars": "Input"}

@@ -55,7 +55,8 @@ document.addEventListener("connection", () => queueMicrotask(refreshAll));
 document.addEventListener("toggle", (event) => {
   if (!event.target.matches("details[data-must-open]") || !event.target.open) return;
   event.target.dataset.opened = "";
-  refresh(event.target.closest(".approval"));
+  const card = event.target.closest(".approval");
+  if (card) refresh(card);
 }, true);
 
 // Before htmx and before the browser: a press that does not count ends here.

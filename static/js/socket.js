@@ -7,9 +7,11 @@ const ACK_EVERY = 65536; // code points
 const RETRIED = [1006, 1011, 1012, 1013]; // close codes the extension reconnects after
 const REFUSED = [4401, 4403, 4404];
 const RETRY_MS = 1000;
-const SILENCE_MS = 10000;
+const SILENCE_MS = 9000;
 
 let socket = null;
+let current = null; // the WebSocket behind it
+let replaced = null; // one that is closed to make room: its end is no loss
 let received = 0;
 let acknowledged = 0;
 let asked = new Map();
@@ -73,14 +75,18 @@ const frames = {
 function watch(isBeating) {
   if (!watchdog && !isBeating) return;
   clearTimeout(watchdog);
-  watchdog = setTimeout(() => {
-    state("lost");
-    socket.reconnect();
-  }, SILENCE_MS);
+  watchdog = setTimeout(reconnect, SILENCE_MS);
+}
+
+function reconnect() {
+  state("lost");
+  replaced = current;
+  socket?.reconnect();
 }
 
 document.addEventListener("htmx:wsOpen", (event) => {
   socket = event.detail.socketWrapper;
+  current = event.detail.event.target;
   received = acknowledged = 0;
   asked = new Map();
   sendHave();
@@ -97,10 +103,16 @@ document.addEventListener("htmx:wsBeforeMessage", (event) => {
 });
 
 document.addEventListener("htmx:wsClose", (event) => {
+  const { code, target } = event.detail.event;
+  if (target === replaced) return;
   clearTimeout(watchdog);
   watchdog = 0;
-  const { code } = event.detail.event;
-  if (REFUSED.includes(code)) return state("refused");
+  if (REFUSED.includes(code)) {
+    state("refused");
+    return;
+  }
   state("lost");
-  if (!RETRIED.includes(code)) setTimeout(() => socket?.reconnect(), RETRY_MS);
+  if (!RETRIED.includes(code)) setTimeout(reconnect, RETRY_MS);
 });
+
+window.addEventListener("online", reconnect);
