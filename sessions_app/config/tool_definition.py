@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -163,7 +164,7 @@ class _Check:
         if isinstance(value, float) and not value.is_integer():
             self._refuse(field, f"must be a whole number, found {value!r}")
         if maximum is not None and value > maximum:
-            self._refuse(field, f"must be at most {maximum}, found more")
+            self._refuse(field, f"must be at most {maximum}")
         return int(value)
 
     def schema(self) -> dict[str, Any]:
@@ -180,11 +181,14 @@ class _Check:
             where = ".".join(str(part) for part in error.absolute_path) or "its root"
             message = f"no valid JSON Schema at {where}: {error.message}"
             self._refuse("parameters", message)
-        for reference in _references(value):
+        plain = _json_copy(value)
+        if plain is None:
+            self._refuse("parameters", "holds a value that JSON does not know")
+        for reference in _references(plain):
             # A reference to elsewhere would make a check of arguments load a URL.
             if not reference.startswith("#"):
                 self._refuse("parameters", f"$ref {reference!r} leaves the schema")
-        return copy.deepcopy(dict(value))
+        return plain
 
     def _required(self, field: str) -> Any:
         value = self._entry.get(field)
@@ -195,6 +199,15 @@ class _Check:
     def _refuse(self, field: str, message: str) -> NoReturn:
         path = f"{self._path}.{field}" if self._path else field
         raise ConfigError(message, path=path, field=field)
+
+
+def _json_copy(value: Any) -> dict[str, Any] | None:
+    """Return a copy as JSON would give it back; None where that would differ."""
+    try:
+        plain: dict[str, Any] = json.loads(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return plain if plain == value else None
 
 
 def _references(schema: Any) -> Iterator[str]:

@@ -18,15 +18,15 @@ import termios
 from collections import deque
 from collections.abc import Callable
 
+from sessions_app.environment.read_buffer import SIZE, read_buffer
 from sessions_app.environment.terminal_text import TerminalText
 
 QUIET_S = 0.1  # an open line this old is no longer waited for
 _PIPE_SIZE = 64 * 1024  # as the kernel makes it
-_LARGE_PIPE_SIZE = 1024 * 1024  # the most an ordinary user may ask for
-# All pipes are read into it, one after the other: memory that stays in the cache.
-_BUFFER = memoryview(bytearray(_LARGE_PIPE_SIZE))
 _SLICE = 8 * 1024  # characters with effects: a few milliseconds
-_GATHER_S = 0.0003  # lets a flood fill the pipe: fewer, larger reads
+# A flood is given a moment to fill the pipe: fewer, larger reads cost both sides less.
+_FLOOD = 16 * 1024  # bytes in one read
+_GATHER_S = 0.0003
 _DRAIN_S = 0.1  # for writers that do not stop after the shell's exit
 
 
@@ -35,6 +35,7 @@ class _Pipe:
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
+        self.buffer = read_buffer()
         self.text = TerminalText()
         self.is_open = True
         self.is_large = False
@@ -49,20 +50,18 @@ class _Pipe:
         It has to be used up before the next read of any pipe.
         """
         try:
-            size = os.readv(self.descriptor, [_BUFFER])
+            block = self.buffer.read(self.descriptor)
         except BlockingIOError:
             return None
-        except OSError:
-            size = 0
-        if size >= _PIPE_SIZE and not self.is_large:
+        if len(block) >= _PIPE_SIZE and not self.is_large:
             self._enlarge()
-        return _BUFFER[:size]
+        return block
 
     def _enlarge(self) -> None:
         """Give a writer that fills the pipe more room: fewer, larger reads."""
         self.is_large = True
         try:
-            fcntl.fcntl(self.descriptor, fcntl.F_SETPIPE_SZ, _LARGE_PIPE_SIZE)
+            fcntl.fcntl(self.descriptor, fcntl.F_SETPIPE_SZ, SIZE)
         except OSError:
             return  # the user's pages are used up: it goes on smaller
 
@@ -136,7 +135,7 @@ class OutputReader:
             self._close(pipe)
             return
         self._take(pipe, block)
-        if len(block) >= _PIPE_SIZE and "gather" not in self._paused:
+        if _FLOOD <= len(block) < SIZE // 2:
             self.pause("gather")
             self._loop.call_later(_GATHER_S, self.resume, "gather")
 
@@ -147,8 +146,10 @@ class OutputReader:
             os.close(pipe.descriptor)
 
     def _take(self, pipe: _Pipe, block: memoryview) -> None:
+        is_plain = not self._slices and pipe.text.is_at_rest
+        is_plain = is_plain and pipe.buffer.is_free_of_controls(len(block))
         text = pipe.text.decode(block)
-        if not self._slices and pipe.text.is_plain(text):
+        if is_plain:
             self._give(pipe, pipe.text.feed_plain(text))
             return
         for start in range(0, len(text), _SLICE):

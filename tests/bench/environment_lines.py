@@ -5,31 +5,33 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import resource
+import re
 import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from sessions_app.environment import Environment, default_tool_definitions
+from tests.bench.measure import line
 from traces_app.omnimessage import tool_call
 
-Line = dict[str, object]
-GIB = 1024 * 1024 * 1024
+SPAWNS = 200
+FLOODS = 5
 PIPES = {
     "tr": r"head -c 1G /dev/zero | tr '\0' x",
     "yes": "yes | head -c 1G",
 }
 
 
-def lines() -> Iterator[Line]:
+def lines() -> Iterator[dict[str, Any]]:
     """Yield the lines of this part."""
     yield from asyncio.run(_measured())
 
 
-async def _measured() -> list[Line]:
+async def _measured() -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         # A login shell reads the profile: with a clean HOME it costs nothing.
         env = {"HOME": folder, "PATH": os.environ["PATH"]}
@@ -43,85 +45,67 @@ async def _measured() -> list[Line]:
             await environment.aclose()
 
 
-async def run(environment: Environment, cmd: str) -> str:
-    """Run `cmd` through exec_command; return the stop reason."""
+async def ours(environment: Environment, cmd: str) -> float:
+    """Return the seconds that `cmd` takes through exec_command."""
     arguments = json.dumps({"cmd": cmd, "yield_time_ms": 110_000})
-    call = tool_call("exec_command", arguments, "call_0")
-    async for message in environment.execute_tool(call):
-        last = message
-    return str(last.payload.stop_reason)
-
-
-def bare(cmd: str, env: dict[str, str]) -> None:
-    """Run `cmd` in a login shell, its output thrown away by itself."""
-    subprocess.run(["bash", "-lc", cmd], env=env, check=True, stdin=subprocess.PIPE)
-
-
-async def timed(work: Callable[[], Awaitable[object]]) -> float:
     began = time.perf_counter()
-    await work()
+    async for message in environment.execute_tool(
+        tool_call("exec_command", arguments, "call_0")
+    ):
+        last = message
+    took = time.perf_counter() - began
+    assert last.payload.details["exit_code"] == 0
+    return took
+
+
+def bare(cmd: str, env: dict[str, str]) -> float:
+    """Return the seconds that `cmd` takes in a login shell of its own."""
+    began = time.perf_counter()
+    subprocess.run(["bash", "-lc", cmd], env=env, check=True, stdin=subprocess.PIPE)
     return time.perf_counter() - began
 
 
-async def spawn_overhead(environment: Environment, env: dict[str, str]) -> Line:
-    """Compare `true` through the Environment with a bare `bash -lc true`."""
-    ours, theirs = [], []
-    for _ in range(100):
-        began = time.perf_counter()
-        bare("true", env)
-        theirs.append(time.perf_counter() - began)
-        ours.append(await timed(lambda: run(environment, "true")))
-        await asyncio.sleep(0.005)  # what follows a call is not part of the next
-    ratios = [one / statistics.median(theirs) for one in ours[5:]]
-    return summary("spawn_overhead", "ratio", ratios, versus="bare bash -lc true")
+async def spawn_overhead(
+    environment: Environment, env: dict[str, str]
+) -> dict[str, Any]:
+    """Compare `true` through the Environment with a bare login shell."""
+    through, alone = [], []
+    for _ in range(SPAWNS):
+        alone.append(bare("true", env))
+        through.append(await ours(environment, "true"))
+        await asyncio.sleep(0.005)  # the end of one call is not part of the next
+    usual = statistics.median(alone)
+    ratios = [seconds / usual for seconds in through]
+    return line("spawn_overhead", "ratio", ratios, versus="bash -lc true")
 
 
-async def pipe_lines(environment: Environment, env: dict[str, str]) -> list[Line]:
-    """Send 1 GiB through exec_command, and through `cat`; watch the memory."""
-    result: list[Line] = []
-    before = rss_mib()
-    peak = before
+async def pipe_lines(
+    environment: Environment, env: dict[str, str]
+) -> list[dict[str, Any]]:
+    """Send 1 GiB through exec_command and through `cat`; watch the memory."""
+    found = []
+    grown = []
     for name, cmd in PIPES.items():
+        reference = f"{cmd} | cat >/dev/null"
         ratios = []
-        for _ in range(5):
-            began = time.perf_counter()
-            bare(f"{cmd} | cat >/dev/null", env)
-            theirs = time.perf_counter() - began
-            ratios.append(theirs / await timed(lambda: run(environment, cmd)))
-            peak = max(peak, peak_rss_mib())
-        line = summary("pipe_throughput", "ratio", ratios, versus="cat >/dev/null")
-        result.append({**line, "case": name})
-    return [*result, summary("pipe_rss", "MiB", [peak - before])]
+        for _ in range(FLOODS):
+            alone = bare(reference, env)
+            before = reset_peak_mib()
+            ratios.append(alone / await ours(environment, cmd))
+            grown.append(max(peak_mib() - before, 0))
+        found.append(
+            line("pipe_throughput", "ratio", ratios, versus=reference, case=name)
+        )
+    return [*found, line("pipe_rss", "MiB", grown)]
 
 
-def rss_mib() -> float:
-    """Return the memory in use now."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / (1024 * 1024)
+def reset_peak_mib() -> float:
+    """Forget the highest memory use so far; return the present one."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return peak_mib()
 
 
-def peak_rss_mib() -> float:
-    """Return the most memory that was ever in use."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def summary(name: str, unit: str, values: list[float], versus: str = "") -> Line:
-    """Return one line: the median counts."""
-    ordered = sorted(values)
-    median = statistics.median(ordered)
-    line: Line = {
-        "name": name,
-        "value": round(median, 3),
-        "unit": unit,
-        "n": len(ordered),
-        "median": round(median, 3),
-        "p95": round(ordered[min(len(ordered) - 1, int(len(ordered) * 0.95))], 3),
-        "min": round(ordered[0], 3),
-        "max": round(ordered[-1], 3),
-    }
-    return {**line, "versus": versus} if versus else line
-
-
-if __name__ == "__main__":
-    for line in lines():
-        print(json.dumps(line))
+def peak_mib() -> float:
+    """Return the highest memory use since the last reset."""
+    status = Path("/proc/self/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status).group(1)) / 1024

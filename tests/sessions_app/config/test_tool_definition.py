@@ -129,6 +129,9 @@ def test_disabled_and_whole_limits_are_taken(value):
         ("parameters", {"type": "object", "properties": []}),
         ("parameters", {"type": "object", "properties": {"a": {"type": "text"}}}),
         ("parameters", {"properties": {"a": {"$ref": "https://example.org/s"}}}),
+        ("parameters", {"properties": {"a": {"default": math.nan}}}),
+        ("parameters", {"properties": {"a": {"default": {1: "number as a key"}}}}),
+        ("parameters", {"properties": {"a": {"default": {"a", "set"}}}}),
     ],
 )
 def test_wrong_value_names_its_field(field, value):
