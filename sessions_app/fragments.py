@@ -12,6 +12,7 @@ that a person may be typing into, nor an output that is still streaming.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from typing import Any
 
@@ -28,7 +29,7 @@ from sessions_app.chat_view import (
     usage,
 )
 from sessions_app.frame import count_waiting
-from sessions_app.models import ApprovalRequest, Project, Session
+from sessions_app.models import ApprovalRequest, Project, Session, SessionStatus
 from traces_app.omnimessage import payloads as p
 from traces_app.rendering import Turn, entry_of, starts_turn, turn_title
 from traces_app.stored_event import StoredEvent
@@ -91,8 +92,20 @@ def processes_html(session: Session) -> str:
 
 
 def project_html(user: Any, project: Project) -> str:
-    """Return what a project's open pages show of it: how many calls wait."""
-    return _render("project", project=project.slug, count=count_waiting(project.slug))
+    """Return what a project's open pages show of it; a list that is open asks anew."""
+    slug = project.slug
+    return _render(
+        "project", project=slug, count=count_waiting(slug), mark=_mark(project)
+    )
+
+
+def _mark(project: Project) -> str:
+    """Return a word that is another one whenever the project's list is."""
+    sessions = Session.objects.filter(project=project, deleted_at=None, parent=None)
+    active = sessions.exclude(status=SessionStatus.IDLE).order_by("id")
+    latest = sessions.order_by("-last_activity_at").values_list("last_activity_at")
+    facts = [*active.values_list("id", "status", "title"), *latest[:1]]
+    return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
 
 
 def author_of(session: Session) -> str:

@@ -1,21 +1,22 @@
 // Two live regions: polite news at most once in five seconds, urgent news at once.
 
 const PAUSE_MS = 5000;
+const KEPT = 3; // of what came in the pause, the newest
 const polite = document.getElementById("polite");
 const assertive = document.getElementById("assertive");
-let waiting = "";
+let waiting = [];
 let timer = 0;
 
 function speak() {
   timer = 0;
-  if (!waiting) return;
-  polite.textContent = waiting;
-  waiting = "";
+  if (!waiting.length) return;
+  polite.textContent = waiting.join(". ");
+  waiting = [];
   timer = setTimeout(speak, PAUSE_MS);
 }
 
 function tell(text) {
-  waiting = text;
+  waiting = [...waiting, text].slice(-KEPT);
   if (!timer) speak();
 }
 
