@@ -249,10 +249,12 @@ class OutputReader:
                 owed[pipe] -= len(block)
                 self._take(pipe, block)
                 is_read = True
+        if not is_read:
+            return False
         await asyncio.sleep(0)
         while self._slices:  # reading on would only pile them up
             await asyncio.sleep(0.001)
-        return is_read
+        return True
 
     def close(self) -> None:
         """Let go of both pipes."""

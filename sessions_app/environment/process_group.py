@@ -16,6 +16,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from sessions_app.environment.process_stat import (
     ProcessStat,
@@ -73,13 +74,20 @@ class ProcessGroup:
             os.set_blocking(end, False)
         self.stdin, self.stdout, self.stderr = ours
         self.pid = self._process.pid
-        stat = ProcessStat.read(self.pid)
-        self.start_ticks = stat.start_ticks if stat else 0
         self.exit: Exit | None = None  # of the shell
         self._is_reaped = False
         self._exited = asyncio.Event()
         self._on_exit = on_exit
         asyncio.get_running_loop().add_reader(self._pidfd, self._note_exit)
+
+    @cached_property
+    def start_ticks(self) -> int:
+        """Return the start time that tells this pid from a later one.
+
+        Reading it costs half a millisecond while the shell is just being loaded.
+        """
+        stat = ProcessStat.read(self.pid)
+        return stat.start_ticks if stat else 0
 
     def _note_exit(self) -> None:
         """Take the exit without reaping: until then nobody else can get the pid."""

@@ -106,7 +106,8 @@ class ProcessTable:
             raise ToolError(f"the command could not be started: {error}") from error
         self._sessions[process_id] = session
         self.bind(tool_call_id, session)
-        self._tell(session, "started")
+        # A little later: the facts are read while the shell is at work.
+        asyncio.get_running_loop().call_soon(self._tell, session, "started")
         return session
 
     def keep(self, session: CommandSession) -> None:
