@@ -23,6 +23,7 @@ urlpatterns = [
     path(f"{SESSION}draft/", actions.save_draft, name="save_draft"),
     path(f"{SESSION}recall/", actions.recall, name="recall"),
     path(f"{SESSION}retry/", actions.retry, name="retry"),
+    path(f"{SESSION}compact/", actions.compact, name="compact"),
     path(f"{SESSION}kill/", actions.kill_process, name="kill_process"),
     path(f"{SESSION}input/", actions.send_input, name="send_input"),
     path(f"{SESSION}rename/", actions.rename, name="session_rename"),

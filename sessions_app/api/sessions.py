@@ -157,6 +157,15 @@ async def interrupt(request: HttpRequest, session_id: str) -> Status[Any]:
     return Status(202, await _read(user, session_id))
 
 
+@router.post("sessions/{session_id}/compact", response=responses(SessionOut, 202))
+async def compact(request: HttpRequest, session_id: str) -> Status[Any]:
+    """Summarise the conversation into a fresh context; 409 while a task runs."""
+    user = caller(request)
+    await _session(user, Action.OPERATE, session_id)
+    await runtime.compact(session_id, user=user)
+    return Status(202, await _read(user, session_id))
+
+
 @router.get("sessions/{session_id}/processes", response=responses(list[ProcessOut]))
 async def list_processes(request: HttpRequest, session_id: str) -> list[dict[str, Any]]:
     """List the session's commands that run or can still be asked about."""

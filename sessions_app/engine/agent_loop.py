@@ -16,6 +16,7 @@ Flow
   4. A failed request is tried again after a wait, unless trying cannot help.
   5. No calls in the answer, a full turn cap or a stop end the run; a stop's `abort`
      comes last.
+  A compaction that a person asked for is a run of its own: steps 1 and the summary.
 
 Neighbours: `turn` reads one stream, `tool_calls` sees calls through, `tape` orders
 record and stream, `history` knows what the model sees. Whoever runs the loop makes
@@ -27,7 +28,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from functools import partial
 
 from sessions_app.engine.blocks import carry_over_block
@@ -92,7 +93,7 @@ class AgentLoop:
         """Whether a run has begun and not ended."""
         return self._driver is not None and not self._driver.done()
 
-    async def run(
+    def run(
         self, inputs: Sequence[OmniMessage] = (), *, signal: AbortSignal | None = None
     ) -> AsyncGenerator[OmniMessage, None]:
         """Yield everything that happens until the task ends.
@@ -102,12 +103,29 @@ class AgentLoop:
         Raises `RecordError` when the record fails: everything is stopped then, and
         the history must be folded anew from the record before the next run.
         """
+        return self._driven(lambda run: run.work_off(inputs), signal)
+
+    def compact(
+        self, *, signal: AbortSignal | None = None
+    ) -> AsyncGenerator[OmniMessage, None]:
+        """Summarise the conversation into a fresh context; yields like `run`.
+
+        The old context stays when that fails or is stopped. A conversation with
+        calls that wait for their outputs is left as it is: the run fails.
+        """
+        return self._driven(_Run.compact, signal)
+
+    async def _driven(
+        self,
+        work: Callable[[_Run], Awaitable[None]],
+        signal: AbortSignal | None,
+    ) -> AsyncGenerator[OmniMessage, None]:
         if self.is_running:
             raise RuntimeError("a run of this session has not ended yet")
         stream: Channel[OmniMessage] = Channel()
         run = _Run(self, stream)
         self.outcome = None
-        self._driver = driver = asyncio.create_task(run.drive(inputs))
+        self._driver = driver = asyncio.create_task(run.drive(work))
         driver.add_done_callback(lambda _: stream.close())
         try:
             with on_abort(signal or AbortSignal(), run.interrupt):
@@ -148,15 +166,10 @@ class _Run:
         """Stop everything; `drive` then comes to its end."""
         self._turns.interrupt()
 
-    async def drive(self, inputs: Sequence[OmniMessage]) -> None:
-        """Run the task to its end; raises when the record fails."""
+    async def drive(self, work: Callable[[_Run], Awaitable[None]]) -> None:
+        """Do the work to its end, whatever that is; raises when the record fails."""
         try:
-            await self._take_inputs(inputs)
-            await self._turns.answer_open_calls()
-            while await self._has_next_turn():
-                await self._turns.compact()
-                if not await self._take_turn():
-                    break
+            await work(self)
             if self._stop.aborted:
                 await self._abort(StopReason.ABORTED, "interrupted by the user")
         except Exception as error:
@@ -164,10 +177,29 @@ class _Run:
             raise
         self._loop.outcome = self._loop.outcome or StopReason.COMPLETED
 
-    async def _take_inputs(self, inputs: Sequence[OmniMessage]) -> None:
+    async def work_off(self, inputs: Sequence[OmniMessage]) -> None:
+        """Take turns until one has no calls."""
+        await self._take_inputs(inputs)
+        await self._turns.answer_open_calls()
+        while await self._has_next_turn():
+            await self._turns.compact()
+            if not await self._take_turn():
+                break
+
+    async def compact(self) -> None:
+        """Make a summary of the conversation, and nothing else."""
+        await self._settle()
+        is_whole = not self._history.open_calls
+        if not (is_whole and await self._turns.compact_now()):
+            self._loop.outcome = StopReason.FAILED
+
+    async def _settle(self) -> None:
         deny = partial(restart_denial, self._loop._tools)
         if closing := settlement(self._history, deny=deny):
             await self._tape.record(*closing)
+
+    async def _take_inputs(self, inputs: Sequence[OmniMessage]) -> None:
+        await self._settle()
         block = carry_over_block(self._history)
         if news := [*([block] if block else []), *inputs]:
             await self._tape.record(*news)

@@ -69,6 +69,10 @@ class Turns:
         if reason is not None:
             await self._compact(reason)
 
+    async def compact_now(self) -> bool:
+        """Make room because a person asks for it; return whether there is now."""
+        return await self._compact("manual")
+
     async def take(self) -> tuple[Answer, int]:
         """Return the answer to the history's input and the attempts it took."""
         answer, attempts = await self._ask(first=1)

@@ -22,6 +22,7 @@ from sessions_app.runtime.actions import (
     set_mode,
     start_task,
 )
+from sessions_app.runtime.compaction import compact
 from sessions_app.runtime.configs import ensure_default_project
 from sessions_app.runtime.feed import Span, item_kind, pending_requests
 from sessions_app.runtime.owner import AlreadyServed, ServerLock
@@ -57,6 +58,7 @@ __all__ = [
     "Wish",
     "archive",
     "call_events",
+    "compact",
     "conflict",
     "create_session",
     "decide",

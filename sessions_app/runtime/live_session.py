@@ -40,7 +40,7 @@ from sessions_app.runtime.message_queue import MessageQueue, back_to_draft
 from sessions_app.runtime.output_log import OutputLog
 from sessions_app.runtime.session_sink import SessionSink
 from sessions_app.runtime.tasks import TaskSet
-from traces_app.omnimessage import OmniMessage
+from traces_app.omnimessage import OmniMessage, StopReason
 from traces_app.omnimessage.payloads import (
     ApprovalDecision,
     RequestBegin,
@@ -99,6 +99,7 @@ class LiveSession:
         self.client: LLMClient | None = None
         self.config_version: dict[str, int] = {}
         self.trouble: str = ""  # why the last task stopped without a record of it
+        self.outcome: StopReason | None = None  # of the last task
         self.used_at = time.monotonic()
         self._is_closing = False
         self._is_free = asyncio.Event()
@@ -114,14 +115,18 @@ class LiveSession:
         """Return whether a task runs."""
         return self._signal is not None
 
-    def run(self, *, aborted: bool = False) -> None:
-        """Work off what is queued, or go on with a turn that came back."""
-        self.trouble = ""
+    def run(self, *, aborted: bool = False, compacts: bool = False) -> None:
+        """Work off what is queued, or go on with a turn that came back.
+
+        `compacts`: make room in the context first, and work off what came meanwhile.
+        """
+        self.trouble, self.outcome = "", None
         self._is_free.clear()
         self._signal = AbortSignal()
         if aborted:
             self._signal.abort()
-        self._tasks.spawn(self._pump(self._signal), f"task {self.session_id}")
+        pump = self._pump(self._signal, compacts=compacts)
+        self._tasks.spawn(pump, f"task {self.session_id}")
 
     async def until_free(self) -> None:
         """Wait for a task that has written `idle` already to be gone altogether."""
@@ -189,11 +194,11 @@ class LiveSession:
             else:
                 await self.log.retire(span["item"])
 
-    async def _pump(self, signal: AbortSignal) -> None:
+    async def _pump(self, signal: AbortSignal, *, compacts: bool) -> None:
         goes_on = True
         while goes_on:
             try:
-                await self._run_loop(signal)
+                await self._run_loop(signal, compacts=compacts)
             except RecordError as error:
                 self.trouble = str(error)
                 logger.error("Task of %s stopped: %s", self.session_id, error)
@@ -201,8 +206,9 @@ class LiveSession:
                 # The person must see that the task ended, and can go on.
                 self.trouble = "The task stopped on an internal error; see the log."
                 logger.exception("Task of %s failed", self.session_id)
-            goes_on = await self._end_of_task(signal)
+            goes_on, compacts = await self._end_of_task(signal), False
         if self.trouble:
+            self.outcome = StopReason.FAILED
             self.loop = None  # its history may be ahead of the record: fold it anew
         self._signal = None
         self._is_free.set()
@@ -210,10 +216,11 @@ class LiveSession:
         self.hub.notify(self.session_id)
         self.hub.notify(self._project_topic)
 
-    async def _run_loop(self, signal: AbortSignal) -> None:
+    async def _run_loop(self, signal: AbortSignal, *, compacts: bool) -> None:
         assert self.loop is not None
-        async with contextlib.aclosing(self.loop.run(signal=signal)) as stream:
-            async for message in stream:
+        work = self.loop.compact if compacts else self.loop.run
+        async with contextlib.aclosing(work(signal=signal)) as messages:
+            async for message in messages:
                 if message.is_partial:
                     self._take_piece(message)
                     continue
@@ -221,6 +228,7 @@ class LiveSession:
                 if isinstance(message.payload, RequestBegin):
                     seq = self._request_seqs.popleft()
                 self._piece_names.of_complete(message, seq)
+        self.outcome = self.loop.outcome
 
     def _take_piece(self, message: OmniMessage) -> None:
         payload = message.payload

@@ -145,6 +145,13 @@ async def retry(request: HttpRequest, session: Session, user: Any) -> HttpRespon
 
 
 @action(Action.OPERATE)
+async def compact(request: HttpRequest, session: Session, user: Any) -> HttpResponse:
+    """Summarise the conversation into a fresh context."""
+    await runtime.compact(session.pk, user=user)
+    return done(request, session)
+
+
+@action(Action.OPERATE)
 async def kill_process(
     request: HttpRequest, session: Session, user: Any
 ) -> HttpResponse:

@@ -88,6 +88,7 @@ TABLE: dict[str, dict[str, Row]] = {
     f"{S}draft/": act(Action.OPERATE, text="x"),
     f"{S}recall/": act(Action.OPERATE, 409, queued_id="99"),
     f"{S}retry/": act(Action.OPERATE),
+    f"{S}compact/": act(Action.OPERATE, 409),
     f"{S}kill/": act(Action.OPERATE, process_id="proc-00000000"),
     f"{S}input/": act(Action.OPERATE, 409, process_id="proc-00000000", chars="x"),
     f"{S}rename/": act(Action.OPERATE, title="x"),
@@ -121,6 +122,7 @@ TABLE: dict[str, dict[str, Row]] = {
         "POST": Row(action=Action.OPERATE, body={"text": " "}, answers=(422,)),
     },
     f"{AS}/interrupt": {"POST": Row(action=Action.OPERATE, answers=(202,))},
+    f"{AS}/compact": {"POST": Row(action=Action.OPERATE, answers=(409,))},
     f"{AS}/processes": {"GET": Row(action=Action.READ)},
     f"{AS}/processes/<process_id>": {
         "DELETE": Row(action=Action.OPERATE, answers=(204,)),

@@ -181,6 +181,7 @@ async def test_openapi_document_lists_every_call(oskar) -> None:
         ("DELETE", "sessions/{session_id}"),
         ("POST", "sessions/{session_id}/tasks"),
         ("POST", "sessions/{session_id}/interrupt"),
+        ("POST", "sessions/{session_id}/compact"),
         ("GET", "sessions/{session_id}/approvals"),
         ("POST", "sessions/{session_id}/approvals/{tool_call_id}"),
         ("GET", "sessions/{session_id}/events"),
