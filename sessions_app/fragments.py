@@ -28,8 +28,8 @@ from sessions_app.chat_view import (
     urls_of,
     usage,
 )
-from sessions_app.frame import count_waiting
-from sessions_app.models import ApprovalRequest, Project, Session, SessionStatus
+from sessions_app.frame import ACTIVE, count_waiting
+from sessions_app.models import ApprovalRequest, Project, Session
 from traces_app.omnimessage import payloads as p
 from traces_app.rendering import Turn, entry_of, starts_turn, turn_title
 from traces_app.stored_event import StoredEvent
@@ -101,8 +101,10 @@ def project_html(user: Any, project: Project) -> str:
 
 def _mark(project: Project) -> str:
     """Return a word that is another one whenever the project's list is."""
-    sessions = Session.objects.filter(project=project, deleted_at=None, parent=None)
-    active = sessions.exclude(status=SessionStatus.IDLE).order_by("id")
+    sessions = Session.objects.filter(
+        project=project, is_archived=False, deleted_at=None, parent=None
+    )
+    active = sessions.filter(status__in=ACTIVE).order_by("id")
     latest = sessions.order_by("-last_activity_at").values_list("last_activity_at")
     facts = [*active.values_list("id", "status", "title"), *latest[:1]]
     return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]

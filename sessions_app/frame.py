@@ -14,6 +14,7 @@ from sessions_app.permissions import projects_of
 
 THEMES = ("", "light", "dark")  # "": the system's
 NOW_SHOWN = 8
+ACTIVE = (SessionStatus.RUNNING, SessionStatus.WAITING)
 
 _SECTIONS = {
     "approvals": "approvals",
@@ -79,8 +80,12 @@ class Frame:
     def now(self) -> Sequence[Session]:
         """Return sessions that wait, then those that run."""
         active = Session.objects.filter(
-            project__slug=self.project, deleted_at=None, parent=None, is_archived=False
-        ).exclude(status=SessionStatus.IDLE)
+            project__slug=self.project,
+            status__in=ACTIVE,
+            deleted_at=None,
+            parent=None,
+            is_archived=False,
+        )
         # "waiting" sorts behind "running".
         return list(active.order_by("-status", "-last_activity_at")[:NOW_SHOWN])
 

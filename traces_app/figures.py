@@ -41,9 +41,8 @@ def number(count: int) -> str:
     """Return a rounded count: `412`, `12.4 k`, `4.1 M`."""
     if count < 1000:
         return str(count)
-    if count < 999_950:
-        return f"{count / 1000:.1f} k"
-    return f"{count / 1_000_000:.1f} M"
+    value, unit = (count / 1000, "k") if count < 999_950 else (count / 1_000_000, "M")
+    return f"{value:.1f}".removesuffix(".0") + f" {unit}"
 
 
 def moment(value: str | datetime) -> datetime:

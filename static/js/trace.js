@@ -11,6 +11,9 @@ function follow() {
 }
 
 follow();
+if (!location.hash) {
+  document.querySelector("tr[aria-selected=true]")?.scrollIntoView({ block: "center" });
+}
 addEventListener("hashchange", follow);
 
 // A filter counts when it is set; the button is for pages without a script.

@@ -230,7 +230,7 @@ def test_what_the_model_did_not_see_is_said():
         decision(), output(text="x" * 16_000, truncated=True, output_chars=200_000)
     )
 
-    assert call.output.saw == "The model saw 16.0 k characters of 200.0 k."
+    assert call.output.saw == "The model saw 16 k characters of 200 k."
 
 
 def test_id_that_is_unfit_for_an_element_becomes_a_digest():
