@@ -40,6 +40,7 @@ class ArtifactFolder:
         self._given = directory
         self._remove_own: Callable[[], object] | None = None
         self._own: Path | None = None
+        self._is_gone = False
 
     @property
     def path_length(self) -> int:
@@ -58,6 +59,8 @@ class ArtifactFolder:
         if self._given is not None:
             self._given.mkdir(mode=0o700, parents=True, exist_ok=True)
             return self._given.absolute()
+        if self._is_gone:
+            raise FileNotFoundError("the private folder is removed already")
         if self._own is None:
             self._own = Path(tempfile.mkdtemp(prefix="penguin-"))
             self._remove_own = weakref.finalize(
@@ -67,6 +70,7 @@ class ArtifactFolder:
 
     def remove_own(self) -> None:
         """Delete the private folder; a given one is its owner's to delete."""
+        self._is_gone = True
         if self._remove_own is not None:
             self._remove_own()
             self._own = self._remove_own = None

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -51,7 +51,6 @@ class CommandSession:
         spool: Spool,
         head: int,
         on_end: Callable[[CommandSession], None],
-        argv: Sequence[str] | None = None,
     ) -> None:
         self.process_id = process_id
         self.cmd = cmd
@@ -73,7 +72,7 @@ class CommandSession:
         self._undrained = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self.group = ProcessGroup(
-            argv or ["bash", "-lc", cmd], cwd=cwd, env=env, on_exit=self._on_exit
+            ["bash", "-lc", cmd], cwd=cwd, env=env, on_exit=self._on_exit
         )
         self.input = CommandInput(self.group.stdin)
         self._reader = OutputReader(
@@ -152,10 +151,12 @@ class CommandSession:
         self._spawn(self._finish())
 
     async def _finish(self) -> None:
-        await self._reader.drain()
-        self._ended.set()
-        self._on_end(self)
-        self._notify()
+        try:
+            await self._reader.drain()
+        finally:
+            self._ended.set()
+            self._notify()
+            self._on_end(self)
 
     async def send(self, chars: str, *, deadline: float, abort: AbortSignal) -> int:
         """Type `chars`, or do what they stand for; return how many were delivered."""

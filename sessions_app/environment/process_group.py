@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import subprocess
@@ -24,6 +25,8 @@ from sessions_app.environment.process_stat import (
     kill_process,
     sweep_tagged,
 )
+
+logger = logging.getLogger(__name__)
 
 OWNER_TAG = "PENGUIN_OWNER"
 ENVIRONMENT_TAG = "PENGUIN_ENVIRONMENT"
@@ -92,12 +95,7 @@ class ProcessGroup:
     def _note_exit(self) -> None:
         """Take the exit without reaping: until then nobody else can get the pid."""
         asyncio.get_running_loop().remove_reader(self._pidfd)
-        options = os.WEXITED | os.WNOHANG | os.WNOWAIT
-        found = os.waitid(os.P_PID, self.pid, options)
-        if found is None or found.si_code == os.CLD_EXITED:
-            self.exit = Exit(exit_code=found.si_status if found else 0)
-        else:
-            self.exit = Exit(signal=_signal_name(found.si_status))
+        self.exit = _exit_of(self.pid)
         self._exited.set()
         self._on_exit()
 
@@ -186,6 +184,20 @@ def _default_signals() -> list[str]:
         if signal.getsignal(signal.Signals[f"SIG{name}"]) is signal.SIG_IGN
     ]
     return ["env", f"--default-signal={','.join(ignored)}"] if ignored else []
+
+
+def _exit_of(pid: int) -> Exit:
+    """Return how a child ended, and leave it to be reaped."""
+    try:
+        found = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        # The host reaps all children by itself, so nobody knows the code.
+        logger.warning("the exit code of process %d was taken by somebody else", pid)
+        return Exit(exit_code=0)
+    assert found is not None
+    if found.si_code == os.CLD_EXITED:
+        return Exit(exit_code=found.si_status)
+    return Exit(signal=_signal_name(found.si_status))
 
 
 def _signal_name(number: int) -> str:

@@ -73,10 +73,9 @@ class ProcessTable:
         Raises `ToolError` when it cannot be started.
         """
         async with self._spawning:
-            session = self._started(cmd, cwd, tool_call_id, cap)
-            # Others may work between two spawns, each takes a millisecond or two.
+            # Others may work between two spawns: each takes a millisecond or two.
             await asyncio.sleep(0)
-        return session
+            return self._started(cmd, cwd, tool_call_id, cap)
 
     def _started(
         self, cmd: str, cwd: str, tool_call_id: str, cap: int
@@ -178,11 +177,18 @@ class ProcessTable:
             return self._sessions[process_id]
         reason = self._gone.get(process_id)
         if reason is None:
-            live = ", ".join(self._used_at) or "there are none"
             raise ToolError(
-                f"unknown process_id {process_id!r}; known in this session: {live}"
+                f"unknown process_id {process_id!r}; known in this session: "
+                f"{self._known() or 'there are none'}"
             )
         raise ToolError(_answer(process_id, reason))
+
+    def _known(self) -> str:
+        states = {
+            process_id: "exited" if self._sessions[process_id].exit else "running"
+            for process_id in self._used_at
+        }
+        return ", ".join(f"{name} ({state})" for name, state in states.items())
 
     def exit_before(self, process_id: str) -> Exit | None:
         """Return how a command ended of which only that is known any more."""

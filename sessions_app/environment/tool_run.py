@@ -64,13 +64,13 @@ class ToolRun:
         self._error: str | None = None
         self._frames: deque[OmniMessage] = deque()
         self._news = asyncio.Event()
+        self._timers: list[asyncio.TimerHandle] = []
         self._has_ended = False
 
     async def frames(self) -> AsyncGenerator[OmniMessage, None]:
         """Yield frames as the tool produces; ends when it has ended or was cut off."""
         loop = asyncio.get_running_loop()
         driver = loop.create_task(self._drive(), name=f"tool {self._tool.name}")
-        self._timers: list[asyncio.TimerHandle] = []
         if self._timeout_ms > 0:
             timer = loop.call_later(self._timeout_ms / 1000, self._time_out)
             self._timers.append(timer)

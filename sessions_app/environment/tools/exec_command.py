@@ -56,7 +56,6 @@ class ExecCommand:
             cmd, cwd=cwd, tool_call_id=ctx.tool_call_id, cap=self._cap
         )
         ctx.artifact = session.artifact
-        ctx.artifact = session.artifact
         is_kept = False
         try:
             with Follower(session, deadline=deadline, abort=ctx.signal) as follower:
