@@ -10,7 +10,7 @@ from typing import Any
 from django.urls import reverse
 
 from sessions_app import runtime
-from sessions_app.cards import Card, card_of
+from sessions_app.cards import card_of
 from sessions_app.models import ApprovalRequest, OutputChunk, QueuedMessage, Session
 from traces_app.call_view import CallView, OutputView, view_call, view_output
 from traces_app.omnimessage import payloads as p
@@ -133,11 +133,6 @@ class CallViewer:
         if call_id in self._bindings and view.state == "running":
             return self._running(view, *self._bindings[call_id])
         return view
-
-    @property
-    def cards(self) -> Sequence[Card]:
-        """Return the cards of the session's own pending calls."""
-        return list(self._cards.values())
 
     def _output(self, ended: StoredEvent) -> OutputView:
         payload = ended.message.payload

@@ -81,16 +81,6 @@ def status_html(session: Session, pending: list[ApprovalRequest]) -> str:
     return _render("status", **context)
 
 
-def pending_html(session: Session, pending: list[ApprovalRequest]) -> str:
-    """Return the names of all pending cards: "1 of n" as it is now."""
-    return _render("names", cards=cards_of(pending, session))
-
-
-def processes_html(session: Session) -> str:
-    """Return the list of commands in the background."""
-    return _render("processes", **state_of(session, []))
-
-
 def project_html(user: Any, project: Project) -> str:
     """Return what a project's open pages show of it; a list that is open asks anew."""
     slug = project.slug

@@ -271,7 +271,7 @@ def test_idle_session_has_no_stop_button(session):
 def test_names_of_the_cards_say_their_place(session, ask):
     pending = [ask("call_1"), ask("call_2", name="run_subagent")]
 
-    html = fragments.pending_html(session, pending)
+    html = fragments.status_html(session, pending)
 
     assert ">Pending approval: exec_command, 1 of 2</span>" in html
     assert ">Pending approval: run_subagent, 2 of 2</span>" in html
