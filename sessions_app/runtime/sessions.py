@@ -139,7 +139,11 @@ def _workspace(
         return folder
     if "\x00" in wish.workspace:
         raise invalid("workspace", "A path cannot hold a NUL character.")
-    path = Path(os.path.realpath(Path(wish.workspace).expanduser()))
+    try:
+        path = Path(os.path.realpath(Path(wish.workspace).expanduser()))
+        is_folder = path.is_dir()
+    except (OSError, RuntimeError) as error:  # too long a name; `~` of no account
+        raise invalid("workspace", f"The path is of no use: {error}.") from error
     roots = [Path(os.path.realpath(root)) for root in config.workspace_roots]
     roots.append(settings.WORKSPACES_DIR / project.slug)
     if not wish.any_workspace and not any(path.is_relative_to(r) for r in roots):
@@ -149,7 +153,7 @@ def _workspace(
         )
     if path.is_relative_to(settings.DATA_DIR):
         raise invalid("workspace", "The server's data folder cannot be a workspace.")
-    if not path.is_dir():
+    if not is_folder:
         raise invalid("workspace", f"{path} is not a folder on this machine.")
     return path
 

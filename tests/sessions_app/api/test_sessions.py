@@ -62,7 +62,9 @@ async def test_session_is_made_as_asked(anna) -> None:
         {"model": "demo/none"},
         {"model": "demo"},
         {"workspace": "/etc"},
+        {"workspace": "~nobody-of-this-name/x"},
         {"workspace": "../../up"},
+        {"workspace": "x" * 300},
     ],
 )
 async def test_what_the_project_does_not_have_gets_422(oskar, error, body) -> None:
