@@ -60,6 +60,7 @@ class CommandSession:
         self.unread = UnreadText(head=head)
         self.log_length = 0  # characters
         self.is_background = False
+        self.is_start_told = False  # to the sink
         self.is_exit_told = False  # a call has reported the exit
         self.ending: asyncio.Task[None] | None = None  # the table's, once begun
         self.is_polled = False  # a call is waiting for its output

@@ -106,7 +106,7 @@ class ProcessTable:
         self._sessions[process_id] = session
         self.bind(tool_call_id, session)
         # A little later: the facts are read while the shell is at work.
-        asyncio.get_running_loop().call_soon(self._tell, session, "started")
+        asyncio.get_running_loop().call_soon(self._tell_start, session)
         return session
 
     def keep(self, session: CommandSession) -> None:
@@ -242,7 +242,13 @@ class ProcessTable:
             if stat.group not in groups and stat.pid not in known:
                 self._escaped.append((stat, stat.describe()))
 
+    def _tell_start(self, session: CommandSession) -> None:
+        if not session.is_start_told:
+            session.is_start_told = True
+            self._tell(session, "started")
+
     def _tell(self, session: CommandSession, change: Change) -> None:
+        self._tell_start(session)
         ended = session.exit
         self._sink.process(
             ProcessChange(
