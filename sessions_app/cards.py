@@ -119,7 +119,17 @@ def cards_of(
 def _agent(request: ApprovalRequest, session: Session) -> str:
     if not request.origin:
         return session.agent.name
-    return " › ".join(["root", *(str(part) for part in request.origin)])
+    return " › ".join(["root", *(_child_name(str(part)) for part in request.origin)])
+
+
+def _child_name(session_id: str) -> str:
+    """Return a subagent as people tell it from its siblings: `reviewer #2`."""
+    child = Session.objects.filter(pk=session_id).select_related("agent").first()
+    if child is None:
+        return session_id
+    elder = Session.objects.filter(parent_id=child.parent_id, deleted_at=None)
+    number = elder.filter(created_at__lte=child.created_at).count()
+    return f"{child.agent.name} #{number}"
 
 
 def _process(request: ApprovalRequest) -> str:

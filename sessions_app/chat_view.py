@@ -10,7 +10,7 @@ from typing import Any
 from django.urls import reverse
 
 from sessions_app import runtime
-from sessions_app.cards import card_of
+from sessions_app.cards import Card, card_key, card_of, cards_of
 from sessions_app.models import ApprovalRequest, OutputChunk, QueuedMessage, Session
 from traces_app.call_view import CallView, OutputView, view_call, view_output
 from traces_app.omnimessage import payloads as p
@@ -46,16 +46,44 @@ def urls_of(session: Session) -> dict[str, str]:
         "trace": "trace",
     }
     urls = {key: reverse(name, args=place) for key, name in names.items()}
-    return {**urls, "socket": f"/ws/sessions/{session.pk}/"}
+    chat = urls["chat"]
+    return {
+        **urls,
+        "socket": f"/ws/sessions/{session.pk}/",
+        "chats": chat.removesuffix(f"{session.pk}/"),
+    }
 
 
-def state_of(session: Session, pending: Sequence[ApprovalRequest]) -> dict[str, Any]:
+def children_of(session: Session) -> list[Session]:
+    """Return the session's subagents, the oldest first."""
+    children = Session.objects.filter(parent=session, deleted_at=None)
+    return list(children.select_related("agent").order_by("created_at", "id"))
+
+
+def child_cards(
+    session: Session, pending: Sequence[ApprovalRequest], *, is_fresh: bool
+) -> list[Card]:
+    """Return the cards of subagents' calls: no call of the chat itself is theirs."""
+    cards = cards_of(pending, session, is_fresh=is_fresh)
+    return [
+        card
+        for request, card in zip(pending, cards, strict=True)
+        if request.session_id != session.pk
+    ]
+
+
+def state_of(
+    session: Session, pending: Sequence[ApprovalRequest], *, is_fresh: bool = False
+) -> dict[str, Any]:
     """Return what the state fragments of a session draw."""
     return {
         "session": session,
         "pending": pending,
         "queued": list(QueuedMessage.objects.filter(session=session)),
         "processes": processes_of(session.pk),
+        "children": children_of(session),
+        "child_cards": child_cards(session, pending, is_fresh=is_fresh),
+        "oldest": f"approval-{card_key(pending[0])}" if pending else "",
         "urls": urls_of(session),
     }
 

@@ -54,7 +54,8 @@ def event_html(session: Session, event: StoredEvent, *, item: str | None) -> str
     entry = entry_of(event, agent=session.agent.name, author=author_of(session))
     if entry is None:
         return ""
-    context: dict[str, Any] = {"entry": entry, "item": item}
+    chats_url = urls_of(session)["chats"]
+    context: dict[str, Any] = {"entry": entry, "item": item, "chats_url": chats_url}
     if starts_turn(event.message) and isinstance(event.message.payload, p.Text):
         title = turn_title(event.message.payload.text)
         context["turn"] = Turn(seq=event.seq, title=title, entries=[entry])
@@ -70,7 +71,7 @@ def item_html(session: Session, item: str, kind: str) -> str:
 def status_html(session: Session, pending: list[ApprovalRequest]) -> str:
     """Return everything about a session that stands outside the conversation."""
     slug = session.project.slug
-    context = state_of(session, pending)
+    context = state_of(session, pending, is_fresh=True)
     context |= {
         "count": count_waiting(slug),
         "project": slug,

@@ -78,6 +78,7 @@ class NoteView:
     title: str
     text: str = ""
     tone: str = ""
+    session_id: str = ""  # of a subagent
 
 
 Entry = MessageView | FoldView | PictureView | NoteView | CallView
@@ -268,7 +269,8 @@ def _damaged(payload: Any) -> Mapping[str, str]:
 
 
 def _subagent(payload: Any) -> Mapping[str, str]:
-    return {"icon": "agent", "title": "Subagent", "text": payload.session_id}
+    child = payload.session_id
+    return {"icon": "agent", "title": "Subagent", "text": child, "session_id": child}
 
 
 _NOTES: dict[str, Callable[[Any], Mapping[str, str] | None]] = {

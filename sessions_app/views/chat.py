@@ -98,6 +98,7 @@ def _place(session: Session, start: int, turns: list[Turn]) -> dict[str, Any]:
         "author": session.agent.name,
         "trace_url": urls_of(session)["trace"],
         "chat_url": urls_of(session)["chat"],
+        "chats_url": urls_of(session)["chats"],
         "model_name": model_name(session),
     }
 

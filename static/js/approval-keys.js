@@ -76,7 +76,8 @@ document.addEventListener("click", (event) => {
 
 // The card had the focus when it went away: back to where the person came from.
 document.addEventListener("card-gone", (event) => {
-  const back = cameFrom?.isConnected ? cameFrom : event.detail.call.querySelector("summary");
+  const call = event.detail.call?.querySelector("summary");
+  const back = cameFrom?.isConnected ? cameFrom : (call ?? document.getElementById("message"));
   cameFrom = null;
   back?.focus({ preventScroll: true });
 });

@@ -16,18 +16,42 @@ function isSame(target, fragment) {
   return bare(target).isEqualNode(bare(fragment.firstElementChild));
 }
 
+function tellFocus(place) {
+  if (!place.contains(document.activeElement)) return;
+  const detail = { call: place.closest(".call") };
+  queueMicrotask(() => document.dispatchEvent(new CustomEvent("card-gone", { detail })));
+}
+
+// A list of cards: those that are new come in, those that are gone leave, none is redrawn.
+function merge(list, fresh) {
+  const ids = new Set([...fresh.children].map((card) => card.id));
+  for (const card of [...list.children]) {
+    if (ids.has(card.id)) continue;
+    tellFocus(card);
+    card.remove();
+  }
+  for (const card of [...fresh.children]) {
+    if (document.getElementById(card.id)) continue;
+    list.append(card);
+    htmx.process(card);
+    htmx.trigger(card, "htmx:load", { elt: card });
+  }
+}
+
 document.addEventListener("htmx:oobBeforeSwap", (event) => {
   const { target, fragment } = event.detail;
   if (target.matches("tool-output")) {
     event.detail.shouldSwap = !target.finish(fragment);
     return;
   }
+  if (target.matches("[data-keyed]")) {
+    event.detail.shouldSwap = false;
+    merge(target, fragment.firstElementChild);
+    return;
+  }
   if (isSame(target, fragment)) {
     event.detail.shouldSwap = false;
     return;
   }
-  if (target.matches(".call-card") && target.contains(document.activeElement)) {
-    const detail = { call: target.closest(".call") };
-    queueMicrotask(() => document.dispatchEvent(new CustomEvent("card-gone", { detail })));
-  }
+  if (target.matches(".call-card")) tellFocus(target);
 });

@@ -49,15 +49,18 @@ def ask(session):
     """Make a pending request for a call."""
 
     def make(call_id="call_1", **more) -> ApprovalRequest:
-        fields = {"name": "exec_command", "arguments": '{"cmd": "make"}'} | more
+        fields = {
+            "session": session,
+            "name": "exec_command",
+            "arguments": '{"cmd": "make"}',
+        }
         return ApprovalRequest.objects.create(
-            session=session,
             tool_call_id=call_id,
             workdir="/srv",
             permission="rw",
             arguments_sha256=DIGEST,
             asked_because="mode always-ask",
-            **fields,
+            **(fields | more),
         )
 
     return make
@@ -297,6 +300,27 @@ def test_project_frame_counts_what_waits(project, session, ask):
 
     assert "rail-waiting" in html
     assert ">1<" in html
+
+
+def test_call_of_a_subagent_is_a_card_below_the_conversation_of_its_parent(
+    session, project, operator, ask
+):
+    child = sessions.create(project, operator, sessions.Wish(title="Part"))
+    child.parent = session
+    child.save()
+    own = ask("call_1")
+    its = ask("call_1", session=child, origin=[child.pk])
+
+    html = fragments.status_html(session, [own, its])
+
+    cards = html[html.index('id="child-cards"') :].split("</section>")
+    assert len(cards) == 2
+    assert "root › default_agent #1" in cards[0]
+    assert f"/s/{child.pk}/decide/" in cards[0]
+    assert "Pending approval: exec_command, 2 of 2" in html
+    assert f"/s/{child.pk}/" in html[html.index('id="children"') :]
+    ids = roots(html)
+    assert len(ids) == len(set(ids))
 
 
 def test_trouble_of_a_task_is_said(session):
