@@ -197,3 +197,12 @@ def test_open_stream_does_not_hold_the_server_back(make_site):
 
     assert code == 0, site.log.read_text()
     assert time.monotonic() - started < 15
+
+
+def test_every_address_without_names_is_warned_of(make_site):
+    site = make_site(HOST="0.0.0.0")
+    site.start()
+
+    site.stop()
+
+    assert "set ALLOWED_HOSTS" in site.log.read_text()

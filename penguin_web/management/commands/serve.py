@@ -15,6 +15,9 @@ from penguin_web.process_protection import protect_process
 
 logger = logging.getLogger(__name__)
 
+EVERYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104 (looked for, not listened on)
+LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]"})
+
 
 class Command(BaseCommand):
     """Migrate, make the default project, recover, listen; stop on SIGTERM or Ctrl-C."""
@@ -48,8 +51,7 @@ class Command(BaseCommand):
             sys.exit(1)
         if warning := protect_process():
             logger.warning(warning)
-        if host not in settings.ALLOWED_HOSTS:
-            settings.ALLOWED_HOSTS.append(host)
+        self._answer_to(host)
         preparation.make_keys()
         preparation.migrate()
         preparation.guard_record()
@@ -70,3 +72,13 @@ class Command(BaseCommand):
         web.run()
         lock.release()
         sys.exit(web.exit_code)
+
+    def _answer_to(self, host: str) -> None:
+        """Let the address it listens on be a name it answers to."""
+        if host not in settings.ALLOWED_HOSTS:
+            settings.ALLOWED_HOSTS.append(host)
+        if host in EVERYWHERE and set(settings.ALLOWED_HOSTS) <= {*LOCAL, host}:
+            logger.warning(
+                "The server listens on every address but answers only to localhost: "
+                "set ALLOWED_HOSTS to the names people will use."
+            )
