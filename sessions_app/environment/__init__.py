@@ -5,6 +5,12 @@ from sessions_app.config.tool_definition import (
     ToolDefinition,
     default_tool_definitions,
 )
+from sessions_app.environment.child_session import (
+    ChildSession,
+    ChildWish,
+    SpawnChild,
+    tools_of_child,
+)
 from sessions_app.environment.environment import Environment
 from sessions_app.environment.output_sink import NullSink, OutputSink, ProcessChange
 from sessions_app.environment.registry import implemented_tools, register_tool
@@ -18,11 +24,14 @@ from sessions_app.environment.tool import (
 
 __all__ = [
     "AbortSignal",
+    "ChildSession",
+    "ChildWish",
     "ConfigError",
     "Environment",
     "NullSink",
     "OutputSink",
     "ProcessChange",
+    "SpawnChild",
     "Tool",
     "ToolContext",
     "ToolDefinition",
@@ -31,4 +40,5 @@ __all__ = [
     "default_tool_definitions",
     "implemented_tools",
     "register_tool",
+    "tools_of_child",
 ]

@@ -17,11 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sessions_app.config.tool_definition import (
-    DEFAULT_MAX_OUTPUT_LENGTH,
-    ConfigError,
-    ToolDefinition,
-)
+from sessions_app.config.tool_definition import ConfigError, ToolDefinition
 from sessions_app.environment.arguments import (
     ArgumentsCheck,
     ArgumentsError,
@@ -29,12 +25,14 @@ from sessions_app.environment.arguments import (
 )
 from sessions_app.environment.artifacts import ArtifactFolder, Spool, new_stem
 from sessions_app.environment.call_log import CallLog
+from sessions_app.environment.child_session import ChildSession, SpawnChild
 from sessions_app.environment.close_out import INTERRUPTED, CloseOut, Refused
 from sessions_app.environment.command_env import command_env
 from sessions_app.environment.output_sink import NullSink, OutputSink
 from sessions_app.environment.process_group import OWNER_TAG
 from sessions_app.environment.process_table import ProcessTable
 from sessions_app.environment.registry import Partners, make_tool
+from sessions_app.environment.subagent_table import SubagentTable
 from sessions_app.environment.tool import (
     AbortSignal,
     Approve,
@@ -42,7 +40,7 @@ from sessions_app.environment.tool import (
     ToolContext,
 )
 from sessions_app.environment.tool_run import ToolRun
-from sessions_app.environment.tools.input_command import InputCommand, checked_chars
+from sessions_app.environment.tools.input_command import checked_chars, poll_cap
 from sessions_app.environment.truncation import effective_cap
 from sessions_app.environment.workdir import command_workdir
 from traces_app.omnimessage import OmniMessage, StopReason
@@ -77,12 +75,17 @@ class Environment:
         sink: OutputSink | None = None,
         passthrough: Iterable[str] = (),
         lost_processes: Mapping[str, str] | None = None,
+        spawn_child: SpawnChild | None = None,
+        children: Iterable[ChildSession] = (),
+        gone_children: Mapping[str, str] | None = None,
     ) -> None:
         """Make the tools; duplicate names raise `ConfigError`.
 
         `env` are the agent's own variables, `passthrough` names more of the host's;
         `owner_tag` marks every command for `process_group.sweep`. `lost_processes`
         says of ids from before why they are gone: "lost", "evicted" or "exited CODE".
+        `spawn_child` makes child agents; `children` of before are idle and can be
+        used, `gone_children` cannot ("lost" or "evicted").
         """
         self._workspace = Path(workspace_dir).absolute()
         self._folder = ArtifactFolder(Path(artifact_dir) if artifact_dir else None)
@@ -95,8 +98,11 @@ class Environment:
             env=variables,
             sink=self._sink,
             folder=self._folder,
-            poll_cap=_poll_cap(definitions),
+            poll_cap=poll_cap(definitions),
             lost=lost_processes or {},
+        )
+        self._subagents = SubagentTable(
+            spawn_child, children=children, gone=gone_children
         )
         self._entries = self._made(definitions, model_is_vision)
         self._running: set[AbortSignal] = set()
@@ -107,7 +113,7 @@ class Environment:
     ) -> dict[str, _Entry]:
         """Return the tools this model gets."""
         model_class = "vision" if model_is_vision else "text-only"
-        partners = Partners(table=self._table)
+        partners = Partners(table=self._table, subagents=self._subagents)
         entries: dict[str, _Entry] = {}
         seen: set[str] = set()
         for definition in definitions:
@@ -242,6 +248,14 @@ class Environment:
         """Return every command that can be reached, and what escaped its command."""
         return self._table.describe()
 
+    def subagents(self) -> list[dict[str, Any]]:
+        """Return every child agent that works or can be given another task."""
+        return self._subagents.describe()
+
+    def stop_subagents(self) -> None:
+        """Stop what every child does; the idle ones stay."""
+        self._subagents.stop()
+
     async def kill_process(self, process_id: str) -> bool:
         """End a command, whatever call is open; return whether it was running."""
         return await self._table.kill(process_id)
@@ -265,6 +279,7 @@ class Environment:
     async def _close(self) -> None:
         for interrupt in tuple(self._running):
             interrupt.abort("close")
+        await self._subagents.aclose()
         await self._table.aclose()
         self._folder.remove_own()
 
@@ -276,10 +291,3 @@ def _closing(ctx: ToolContext) -> Iterator[None]:
     finally:
         if ctx.on_close is not None:
             ctx.on_close()
-
-
-def _poll_cap(definitions: list[ToolDefinition]) -> int:
-    for definition in definitions:
-        if definition.name == InputCommand.name:
-            return effective_cap(definition.max_output_length)
-    return DEFAULT_MAX_OUTPUT_LENGTH

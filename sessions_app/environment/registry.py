@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sessions_app.config.tool_definition import ToolDefinition
 from sessions_app.environment.process_table import ProcessTable
+from sessions_app.environment.subagent_table import SubagentTable
 from sessions_app.environment.tool import Tool, ToolFactory
 from sessions_app.environment.tools.describe_image import DescribeImage
 from sessions_app.environment.tools.exec_command import ExecCommand
@@ -21,13 +22,14 @@ class Partners:
     """What built-in tools share with the Environment they belong to."""
 
     table: ProcessTable
+    subagents: SubagentTable
 
 
 _BUILTIN: dict[str, Callable[[ToolDefinition, Partners], Tool]] = {
     "exec_command": lambda definition, own: ExecCommand(definition, own.table),
     "input_command": lambda definition, own: InputCommand(definition, own.table),
-    "run_subagent": lambda definition, own: RunSubagent(definition),
-    "input_subagent": lambda definition, own: InputSubagent(definition),
+    "run_subagent": lambda definition, own: RunSubagent(definition, own.subagents),
+    "input_subagent": lambda definition, own: InputSubagent(definition, own.subagents),
     "read_image": lambda definition, own: ReadImage(definition),
     "describe_image": lambda definition, own: DescribeImage(definition),
 }

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from typing import Any, ClassVar
 
-from sessions_app.config.tool_definition import ToolDefinition
+from sessions_app.config.tool_definition import (
+    DEFAULT_MAX_OUTPUT_LENGTH,
+    ToolDefinition,
+)
 from sessions_app.environment.arguments import (
     optional_number,
     optional_text,
@@ -28,6 +31,7 @@ from sessions_app.environment.tools.exec_command import (
     exit_note,
     still_running,
 )
+from sessions_app.environment.truncation import effective_cap
 from traces_app.omnimessage import StopReason
 
 POLL_YIELD_MS = 5000
@@ -121,6 +125,14 @@ class InputCommand:
             stop_reason=StopReason.COMPLETED if is_good else StopReason.FAILED,
             note="\n".join([*notes, exit_note(how)]),
         )
+
+
+def poll_cap(definitions: Iterable[ToolDefinition]) -> int:
+    """Return how many characters a poll may return under these definitions."""
+    for definition in definitions:
+        if definition.name == InputCommand.name:
+            return effective_cap(definition.max_output_length)
+    return DEFAULT_MAX_OUTPUT_LENGTH
 
 
 def checked_chars(chars: str) -> str:
