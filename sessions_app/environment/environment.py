@@ -13,30 +13,26 @@ import logging
 import os
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sessions_app.config.tool_definition import ConfigError, ToolDefinition
-from sessions_app.environment.arguments import (
-    ArgumentsCheck,
-    ArgumentsError,
-    parse_arguments,
-)
+from sessions_app.config.tool_definition import ToolDefinition
+from sessions_app.environment.arguments import ArgumentsError, parse_arguments
 from sessions_app.environment.artifacts import ArtifactFolder, Spool, new_stem
 from sessions_app.environment.call_log import CallLog
 from sessions_app.environment.child_session import ChildSession, SpawnChild
 from sessions_app.environment.close_out import INTERRUPTED, CloseOut, Refused
 from sessions_app.environment.command_env import command_env
+from sessions_app.environment.describe import Describe
+from sessions_app.environment.image_source import ImageSource
 from sessions_app.environment.output_sink import NullSink, OutputSink
 from sessions_app.environment.process_group import OWNER_TAG
 from sessions_app.environment.process_table import ProcessTable
-from sessions_app.environment.registry import Partners, make_tool
+from sessions_app.environment.registry import OfferedTool, Partners, offered_tools
 from sessions_app.environment.subagent_table import SubagentTable
 from sessions_app.environment.tool import (
     AbortSignal,
     Approve,
-    Tool,
     ToolContext,
 )
 from sessions_app.environment.tool_run import ToolRun
@@ -49,15 +45,6 @@ from traces_app.omnimessage.payloads import ToolCall
 logger = logging.getLogger(__name__)
 
 _INPUT_S = 0.25  # how long a person's input may wait for room in the pipe
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Entry:
-    """An offered tool."""
-
-    definition: ToolDefinition
-    tool: Tool
-    check: ArgumentsCheck
 
 
 class Environment:
@@ -78,6 +65,8 @@ class Environment:
         spawn_child: SpawnChild | None = None,
         children: Iterable[ChildSession] = (),
         gone_children: Mapping[str, str] | None = None,
+        image_hosts: Iterable[str] = (),
+        describe: Describe | None = None,
     ) -> None:
         """Make the tools; duplicate names raise `ConfigError`.
 
@@ -85,7 +74,8 @@ class Environment:
         `owner_tag` marks every command for `process_group.sweep`. `lost_processes`
         says of ids from before why they are gone: "lost", "evicted" or "exited CODE".
         `spawn_child` makes child agents; `children` of before are idle and can be
-        used, `gone_children` cannot ("lost" or "evicted").
+        used, `gone_children` cannot ("lost" or "evicted"). `image_hosts` may be asked
+        for images even in private networks; `describe` asks a model that sees.
         """
         self._workspace = Path(workspace_dir).absolute()
         self._folder = ArtifactFolder(Path(artifact_dir) if artifact_dir else None)
@@ -104,32 +94,15 @@ class Environment:
         self._subagents = SubagentTable(
             spawn_child, children=children, gone=gone_children
         )
-        self._entries = self._made(definitions, model_is_vision)
+        partners = Partners(
+            table=self._table,
+            subagents=self._subagents,
+            images=ImageSource(self._workspace, tuple(image_hosts)),
+            describe=describe,
+        )
+        self._entries = offered_tools(definitions, model_is_vision, partners)
         self._running: set[AbortSignal] = set()
         self._closing: asyncio.Task[None] | None = None
-
-    def _made(
-        self, definitions: list[ToolDefinition], model_is_vision: bool
-    ) -> dict[str, _Entry]:
-        """Return the tools this model gets."""
-        model_class = "vision" if model_is_vision else "text-only"
-        partners = Partners(table=self._table, subagents=self._subagents)
-        entries: dict[str, _Entry] = {}
-        seen: set[str] = set()
-        for definition in definitions:
-            name = definition.name
-            if name in seen:
-                raise ConfigError(f"duplicate tool name {name}", field="name")
-            seen.add(name)
-            if definition.for_model not in (None, model_class):
-                continue
-            tool = make_tool(definition, partners)
-            if tool is None:
-                logger.warning("no tool is implemented as %r; not offered", name)
-                continue
-            check = ArgumentsCheck(definition.parameters)
-            entries[name] = _Entry(definition=definition, tool=tool, check=check)
-        return entries
 
     def tool_list(self) -> list[dict[str, Any]]:
         """Return what the model sees of the tools."""
@@ -190,7 +163,7 @@ class Environment:
                 yield frame
 
     def _checked(
-        self, entry: _Entry | None, call: ToolCall, interrupt: AbortSignal
+        self, entry: OfferedTool | None, call: ToolCall, interrupt: AbortSignal
     ) -> dict[str, Any]:
         """Return the arguments; raises `Refused` when the call cannot begin."""
         if interrupt.aborted:
@@ -209,7 +182,7 @@ class Environment:
 
     def _run(
         self,
-        entry: _Entry,
+        entry: OfferedTool,
         args: dict[str, Any],
         ctx: ToolContext,
         close_out: CloseOut,

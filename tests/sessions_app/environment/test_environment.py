@@ -131,7 +131,6 @@ def test_six_tools_are_built_in():
     [
         ("run_subagent", {"prompt": "do it"}),
         ("input_subagent", {"subagent_id": "subagent-1"}),
-        ("describe_image", {"source": "a.png"}),
     ],
 )
 async def test_missing_partner_is_told_plainly(environment, name, arguments):
