@@ -23,7 +23,8 @@ from sessions_app.environment.terminal_text import TerminalText
 
 QUIET_S = 0.1  # an open line this old is no longer waited for
 _PIPE_SIZE = 64 * 1024  # as the kernel makes it
-_SLICE = 8 * 1024  # characters with effects: a few milliseconds
+_SLICE = 4 * 1024  # characters: with effects in each of them two milliseconds
+_TURN_S = 0.002  # of work in one turn of the loop
 # A flood is given a moment to fill the pipe: fewer, larger reads cost both sides less.
 _FLOOD = 16 * 1024  # bytes in one read
 _GATHER_S = 0.0003
@@ -158,16 +159,15 @@ class OutputReader:
             self._work()
 
     def _work(self) -> None:
-        """Resolve one slice, then rest at least as long as that took."""
+        """Resolve slices for a moment, then rest at least as long as that took."""
         self._slice_timer = None
-        if not self._slices:
-            self.resume("slices")
-            return
         began = self._loop.time()
-        pipe, text = self._slices.popleft()
-        self._give(pipe, pipe.text.feed(text))
-        worked = self._loop.time() - began
-        if not self._slices and worked < 0.001:
+        worked = 0.0
+        while self._slices and worked < _TURN_S:
+            pipe, text = self._slices.popleft()
+            self._give(pipe, pipe.text.feed(text))
+            worked = self._loop.time() - began
+        if not self._slices and worked < _TURN_S:
             self.resume("slices")
             return
         self.pause("slices")
