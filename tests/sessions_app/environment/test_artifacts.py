@@ -125,6 +125,13 @@ async def test_folder_that_vanishes_gives_no_artifact(folder, tmp_path):
     assert await spool.artifact() is None
 
 
+async def test_removed_folder_is_not_made_again():
+    folder = ArtifactFolder(None)
+    folder.remove_own()
+
+    assert await Spool(folder, "proc-1").artifact() is None
+
+
 def test_length_of_a_path_is_known_before_there_is_one(tmp_path):
     for folder in (ArtifactFolder(tmp_path), ArtifactFolder(None)):
         path = folder.new_file(artifacts.new_stem("proc"))

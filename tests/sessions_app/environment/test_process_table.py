@@ -219,6 +219,30 @@ async def test_process_that_is_being_ended_is_not_running(environment):
     await killing
 
 
+async def test_cancelled_start_leaves_nothing(environment):
+    starting = [asyncio.create_task(run(environment, "sleep 60")) for _ in range(8)]
+    await asyncio.sleep(0.005)
+    for task in starting:
+        task.cancel()
+    await asyncio.wait(starting)
+
+    assert environment.processes() == []
+
+
+async def test_watcher_that_fails_holds_no_closing(make_environment, caplog):
+    class FailingSink(NullSink):
+        def process(self, change):
+            if change.change == "exited":
+                raise OSError("nobody listens")
+
+    environment = make_environment(sink=FailingSink())
+
+    called = await run(environment, "echo hi")
+    await environment.aclose()
+
+    assert called.output == "hi\n"
+
+
 @pytest.mark.slow
 async def test_sixty_fifth_background_command_evicts_the_exited_one(environment):
     processes = [await start(environment, "read x") for _ in range(3)]
