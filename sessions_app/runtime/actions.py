@@ -58,18 +58,19 @@ async def start_task(
 ) -> bool:
     """Take a message, durably; True when it started a task, False when it waits."""
     owner = supervisor.current()
-    live = await owner.open(session_id)
-    starts = await sync_to_async(sessions.enqueue)(
-        session_id,
-        text=text,
-        images=list(images),
-        user=user if user is not None and user.pk else None,
-        queue=queue,
-        is_busy=live.is_busy,
-    )
-    if starts:
-        await live.until_free()
-        await owner.go_on(session_id)
+    async with owner.starting[session_id]:
+        live = await owner.open(session_id)
+        starts = await sync_to_async(sessions.enqueue)(
+            session_id,
+            text=text,
+            images=list(images),
+            user=user if user is not None and user.pk else None,
+            queue=queue,
+            is_busy=live.is_busy,
+        )
+        if starts:
+            await live.until_free()
+            await owner.run(session_id)
     owner.hub.notify(session_id)
     _notify(await _session(session_id))
     return starts
@@ -77,17 +78,19 @@ async def start_task(
 
 async def interrupt(session_id: str, *, user: Any = None) -> None:
     """Stop what runs or waits; on an idle session nothing happens."""
-    owner = supervisor.current()
-    session = await _session(session_id)
-    live = owner.live.get(session_id)
-    if live and live.interrupt(_name(user)):
+    owner, name = supervisor.current(), _name(user)
+    await _session(session_id)
+    if (live := owner.live.get(session_id)) and live.interrupt(name):
         return
-    if session.status == "idle":
-        return
-    live = await owner.open(session_id)
-    if live.desk:
-        live.desk.stopped_by = _name(user)
-    await owner.go_on(session_id, aborted=True)
+    async with owner.starting[session_id]:  # a task may be about to begin
+        if (live := owner.live.get(session_id)) and live.interrupt(name):
+            return
+        if (await _session(session_id)).status == "idle":
+            return
+        live = await owner.open(session_id)
+        if live.desk:
+            live.desk.stopped_by = name
+        await owner.run(session_id, aborted=True)
 
 
 async def decide(
@@ -141,12 +144,14 @@ async def rename(session_id: str, title: str, *, user: Any = None) -> None:
 
 async def archive(session_id: str, flag: bool, *, user: Any = None) -> None:
     """Put the session away, or take it back; a running one is refused."""
-    session = await _session(session_id)
-    if flag and session.status != "idle":
-        raise conflict("busy", "A task of this session runs: stop it first.")
-    await Session.objects.filter(pk=session_id).aupdate(is_archived=flag)
-    if flag:
-        await supervisor.current().drop(session_id)
+    owner = supervisor.current()
+    async with owner.starting[session_id]:
+        session = await _session(session_id)
+        if flag and session.status != "idle":
+            raise conflict("busy", "A task of this session runs: stop it first.")
+        await Session.objects.filter(pk=session_id).aupdate(is_archived=flag)
+        if flag:
+            await owner.drop(session_id)
     _notify(session)
 
 
@@ -158,9 +163,10 @@ async def delete_session(session_id: str, *, user: Any = None) -> None:
     if session.status != "idle" or (live and live.is_busy):
         await interrupt(session_id, user=user)
         await _until_idle(session_id)
-    await owner.drop(session_id)
-    await sync_to_async(decisions.close_pending)(session_id, _name(user))
-    await sync_to_async(_erase)(await _session(session_id))
+    async with owner.starting[session_id]:
+        await owner.drop(session_id)
+        await sync_to_async(decisions.close_pending)(session_id, _name(user))
+        await sync_to_async(_erase)(await _session(session_id))
     _notify(session)
 
 

@@ -19,19 +19,20 @@ async def compact(session_id: str, *, user: Any = None) -> None:
     before the first answer.
     """
     owner = supervisor.current()
-    live = await owner.open(session_id)
-    if live.loop is not None and not live.loop.history.conversation:
-        raise conflict(
-            "nothing_to_compact",
-            "There is no conversation to summarise yet.",
-        )
-    await sync_to_async(_begin)(session_id, is_busy=live.is_busy)
-    await live.until_free()
-    live = await owner.open(session_id)
-    await assembly.record_config(live)
-    if live.is_busy:
-        raise _busy()
-    live.run(compacts=True)
+    async with owner.starting[session_id]:
+        live = await owner.open(session_id)
+        if live.loop is not None and not live.loop.history.conversation:
+            raise conflict(
+                "nothing_to_compact",
+                "There is no conversation to summarise yet.",
+            )
+        await sync_to_async(_begin)(session_id, is_busy=live.is_busy)
+        await live.until_free()
+        live = await owner.open(session_id)
+        await assembly.record_config(live)
+        if live.is_busy:
+            raise _busy()
+        live.run(compacts=True)
     owner.hub.notify(session_id)
 
 

@@ -4,6 +4,9 @@ Flow: 1. `start` takes the owner lock, recovers what dead owners left, and begin
 look after idle sessions. 2. `open` loads a session once and makes this process its
 owner. 3. `go_on` runs a session that has something to do. 4. `stop` ends every task
 without settling it, then recovers its own sessions like those of a dead process.
+
+Whoever begins a task, or takes a session from memory, holds the session's `starting`
+lock from the look at its row to the deed: two messages never both find it free.
 """
 
 from __future__ import annotations
@@ -40,6 +43,7 @@ class Supervisor:
         self.writer = TraceWriter()
         self.hub = Hub(_shared_layer())
         self.live: dict[str, LiveSession] = {}
+        self.starting: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._opening: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._tasks = TaskSet()
 
@@ -86,6 +90,11 @@ class Supervisor:
 
     async def go_on(self, session_id: str, *, aborted: bool = False) -> None:
         """Run the session if nothing runs there: a queued message or an open turn."""
+        async with self.starting[session_id]:
+            await self.run(session_id, aborted=aborted)
+
+    async def run(self, session_id: str, *, aborted: bool = False) -> None:
+        """Do what `go_on` does, for a caller that holds the `starting` lock."""
         live = await self.open(session_id)
         if not live.is_busy:
             await assembly.record_config(live)
@@ -126,11 +135,17 @@ class Supervisor:
                 heartbeat_at=timezone.now()
             )
             await self.recover_dead()
-            for session_id, live in list(self.live.items()):
-                processes = live.environment.processes() if live.environment else []
-                is_used = live.is_busy or any(p["running"] for p in processes)
-                if not is_used and time.monotonic() - live.used_at > IDLE_S:
-                    await self.drop(session_id)
+            for session_id in list(self.live):
+                async with self.starting[session_id]:
+                    if self._is_forgotten(session_id):
+                        await self.drop(session_id)
+
+    def _is_forgotten(self, session_id: str) -> bool:
+        live = self.live.get(session_id)
+        if live is None or time.monotonic() - live.used_at <= IDLE_S:
+            return False
+        processes = live.environment.processes() if live.environment else []
+        return not live.is_busy and not any(p["running"] for p in processes)
 
 
 def has_news(session_id: str) -> bool:

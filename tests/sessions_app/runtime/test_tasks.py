@@ -59,6 +59,41 @@ async def test_a_message_while_a_task_runs_is_refused_unless_it_is_queued(make_c
     assert not await QueuedMessage.objects.aexists()
 
 
+async def test_of_messages_sent_at_once_one_starts_a_task_and_none_waits_for_it(
+    make_chat,
+):
+    chat = await make_chat()
+
+    async with asyncio.timeout(10):
+        sent = await asyncio.gather(
+            *(chat.send(f"$ echo {number}") for number in range(4)),
+            return_exceptions=True,
+        )
+
+    assert [getattr(e, "code", "") for e in sent if e] == ["busy"] * 3
+    (card,) = await chat.cards()
+    await chat.decide(card, "deny")
+    await chat.idle()
+    assert [p.role for p in await chat.events("text")].count("user") == 1
+
+
+async def test_a_message_and_putting_away_at_once_leave_a_usable_session(make_chat):
+    chat = await make_chat()
+
+    await asyncio.gather(
+        chat.send("$ echo hi"),
+        runtime.archive(chat.id, True, user=chat.user),
+        return_exceptions=True,
+    )
+
+    row = await chat.row()
+    assert row.is_archived == (row.status == "idle")
+    if not row.is_archived:
+        (card,) = await chat.cards()
+        await chat.decide(card, "deny")
+    await chat.idle()
+
+
 async def test_a_waiting_session_is_busy_too(make_chat):
     chat = await make_chat()
     await chat.send("$ echo hi")
