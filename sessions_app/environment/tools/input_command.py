@@ -54,7 +54,9 @@ class InputCommand:
     ) -> AsyncIterator[str | ToolResult]:
         """Deliver `chars`, then wait for output or for the end of the command."""
         process_id = text_argument(args, "process_id")
-        chars = checked_chars(optional_text(args, "chars"))
+        chars = optional_text(args, "chars")
+        if chars:
+            ctx.details["delivered_chars"] = 0  # also when it is refused below
         wait_ms = clamp_yield_ms(
             optional_number(args, "yield_time_ms"),
             default=WRITE_YIELD_MS if chars else POLL_YIELD_MS,
@@ -63,11 +65,12 @@ class InputCommand:
         how = self._table.exit_before(process_id)
         if how is not None:
             ctx.details["process_id"] = process_id
-            yield _repeat(process_id, how, chars, ctx)
+            yield _repeat(process_id, how, checked_chars(chars), ctx)
             return
         session = self._table.find(process_id)
         ctx.details["process_id"] = process_id
         ctx.details["running"] = self._table.is_reachable(session)
+        chars = checked_chars(chars)
         if session.is_polled:
             raise ToolError(
                 f"another call is waiting for process {process_id}; one at a time, "

@@ -103,6 +103,31 @@ async def test_control_character_must_be_sent_alone(environment, chars):
     assert (await poll(environment, process, yield_time_ms=250)).details["running"]
 
 
+@pytest.mark.parametrize("chars", ["", "typed\n", "q\x03"])
+async def test_refused_call_tells_how_the_process_stands(environment, chars):
+    process = await start(environment, "cat")
+    other = asyncio.create_task(poll(environment, process, yield_time_ms=600))
+    await asyncio.sleep(0.1)
+
+    refused = await poll(environment, process, chars)
+
+    assert refused.stop_reason is StopReason.FAILED
+    assert refused.details["running"] is True
+    assert refused.details["process_id"] == process.process_id
+    assert refused.details.get("delivered_chars") == (0 if chars else None)
+    assert "typed" not in (await other).output
+
+
+async def test_write_to_nothing_delivers_nothing(environment):
+    arguments = {"process_id": "proc-00000000", "chars": "typed\n"}
+
+    refused = await call(environment, "input_command", arguments)
+
+    assert refused.stop_reason is StopReason.FAILED
+    assert refused.details["running"] is False
+    assert refused.details["delivered_chars"] == 0
+
+
 async def test_trapped_ctrl_c_leaves_the_process_running(environment):
     cmd = "trap 'echo trapped' INT; while :; do sleep 0.05; done"
     process = await start(environment, cmd)
