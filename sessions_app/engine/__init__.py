@@ -2,6 +2,7 @@
 
 from sessions_app.engine.agent_loop import AgentLoop
 from sessions_app.engine.agent_session import AgentSession
+from sessions_app.engine.child_sessions import ChildAgent, ChildSessions
 from sessions_app.engine.decision import Approve, Decision, Recorder, RecordError
 from sessions_app.engine.digest import arguments_sha256
 from sessions_app.engine.history import History
@@ -14,6 +15,8 @@ __all__ = [
     "AgentLoop",
     "AgentSession",
     "Approve",
+    "ChildAgent",
+    "ChildSessions",
     "Decide",
     "Decision",
     "History",

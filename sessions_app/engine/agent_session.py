@@ -15,6 +15,7 @@ from sessions_app.engine.history import History
 from sessions_app.engine.options import LoopOptions
 from sessions_app.engine.retry import describe
 from sessions_app.engine.tool_run import Tools
+from sessions_app.environment.environment import Environment
 from sessions_app.environment.tool import AbortSignal
 from sessions_app.llm.client import LLMClient
 from traces_app.omnimessage import OmniMessage
@@ -30,6 +31,7 @@ class AgentSession:
     `record` is awaited for every complete message and event, one at a time, before
     the message is yielded and before a tool starts; when it raises, the run stops.
     `history` continues an earlier session: `History.from_messages` of its record.
+    A run that is stopped stops what child agents do too.
     """
 
     def __init__(
@@ -41,7 +43,11 @@ class AgentSession:
         record: Record | None = None,
         options: LoopOptions = _DEFAULTS,
         history: History | None = None,
+        session_id: str | None = None,
+        source: str | None = None,
     ) -> None:
+        self.session_id = session_id or new_session_id()
+        self._source = source  # "subagent" on a child session
         self._llm = llm
         self._environment = environment
         self._system_prompt = system_prompt
@@ -82,6 +88,9 @@ class AgentSession:
         async with aclosing(self._loop.run(inputs, signal=signal)) as stream:
             async for message in stream:
                 yield message
+        is_stopped = signal is not None and signal.aborted
+        if is_stopped and isinstance(self._environment, Environment):
+            self._environment.stop_subagents()
 
     def retry_now(self) -> None:
         """End the wait before the next attempt at a failed request."""
@@ -90,13 +99,14 @@ class AgentSession:
     def _meta(self) -> OmniMessage:
         """Return the first message of a record: who speaks with what, and where."""
         meta = p.SessionMeta(
-            session_id=new_session_id(),
+            session_id=self.session_id,
             provider=self._llm.provider,
             model_id=self._llm.model_id,
             model_context_window=self._llm.context_window,
             system_prompt=self._system_prompt,
             # A command without a directory of its own runs in the workspace.
             workspace=self._environment.workdir_of("exec_command", "{}") or "",
+            source=self._source,
         )
         return OmniMessage(payload=meta)
 

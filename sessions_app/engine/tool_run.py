@@ -15,7 +15,7 @@ from sessions_app.engine.messages import call_id
 from sessions_app.engine.stopping import ends
 from sessions_app.engine.tape import Tape
 from sessions_app.environment.tool import AbortSignal
-from traces_app.omnimessage import OmniMessage, StopReason, tool_call_output
+from traces_app.omnimessage import OmniMessage, StopReason, event, tool_call_output
 from traces_app.omnimessage import payloads as p
 
 logger = logging.getLogger(__name__)
@@ -109,7 +109,7 @@ class ToolRun:
 
     async def _take(self, frame: OmniMessage) -> None:
         if frame.origin:
-            await self._tape.piece(frame)
+            await self._carry(frame)
             return
         match frame.payload:
             case p.PartialToolCallOutput() as piece:
@@ -123,6 +123,17 @@ class ToolRun:
                 self._output = replace(frame, payload=self._marked(output))
             case _:
                 logger.warning("A tool call yielded a %s; dropped", frame.kind)
+
+    async def _carry(self, message: OmniMessage) -> None:
+        """Show a message of a child; a new child gets one pointer in the record."""
+        is_first = isinstance(message.payload, p.SessionMeta)
+        if is_first and len(message.origin) == 1:
+            (session_id,) = message.origin
+            pointer = p.Subagent(
+                session_id=session_id, tool_call_id=call_id(self._call)
+            )
+            await self._tape.record(event(pointer))
+        await self._tape.piece(message)
 
     def _marked(self, output: p.ToolCallOutput) -> p.ToolCallOutput:
         if self._edited is None:
