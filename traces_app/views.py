@@ -15,6 +15,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.http import urlencode
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from traces_app import journal, reader
@@ -47,6 +48,7 @@ KINDS = {
 
 @require_GET
 @login_required
+@never_cache
 def trace(request: HttpRequest, project: str, session: str) -> HttpResponse:
     """Show a page of events, filtered as the address says."""
     record = _trace_for(request, project, session)
@@ -81,6 +83,7 @@ def trace(request: HttpRequest, project: str, session: str) -> HttpResponse:
 
 @require_GET
 @login_required
+@never_cache
 def trace_list(request: HttpRequest, project: str) -> HttpResponse:
     """Show the Traces of a project, the newest first."""
     example = Trace(project=project)

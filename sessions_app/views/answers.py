@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any
 
 from asgiref.sync import sync_to_async
+from django.contrib.auth.decorators import login_required
 from django.http import (
     Http404,
     HttpRequest,
@@ -14,10 +15,13 @@ from django.http import (
     HttpResponseNotAllowed,
     HttpResponseRedirect,
 )
+from django.http.response import HttpResponseBase
 from django.shortcuts import render, resolve_url
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
 
 from sessions_app import runtime
 from sessions_app.models import Session
@@ -37,6 +41,14 @@ class SeeOther(HttpResponseRedirect):
     """A redirect that is always followed with GET."""
 
     status_code = 303
+
+
+def page(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """Make a view a page: GET only, for people who are logged in, never from a cache.
+
+    A page that comes back with the browser's back button must show what waits now.
+    """
+    return require_GET(login_required(never_cache(view)))
 
 
 def is_htmx(request: HttpRequest) -> bool:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_GET
 
 from sessions_app import runtime
 from sessions_app.cards import cards_of
@@ -24,7 +22,7 @@ from sessions_app.examples import EXAMPLES
 from sessions_app.fragments import author_of
 from sessions_app.models import ApprovalMode, Session
 from sessions_app.permissions import Action, may
-from sessions_app.views.answers import is_htmx, session_in
+from sessions_app.views.answers import is_htmx, page, session_in
 from traces_app.call_view import CallView
 from traces_app.rendering import Streaming, Turn, conversation
 
@@ -35,14 +33,13 @@ HINT = "Message"
 DEMO_HINT = "Message, or $ and a command"
 
 
-@require_GET
-@login_required
+@page
 def chat(request: HttpRequest, project: str, session: str) -> HttpResponse:
     """Show a session: what was said and done, and what waits."""
     row = session_in(request.user, Action.READ, project, session)
     before = request.GET.get("before", "")
-    if before.isdecimal() and len(before) < 16:
-        return _earlier(request, row, int(before))
+    if before.isdecimal() and 1 < int(before[:15]):
+        return _earlier(request, row, int(before[:15]))
     start = runtime.window_start(row, requests=REQUESTS)
     snapshot = runtime.snapshot(row.pk, after=start - 1)
     viewer = CallViewer(row, snapshot.pending, bindings=snapshot.bindings)

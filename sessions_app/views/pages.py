@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth.decorators import login_required
 from django.http import (
     Http404,
     HttpRequest,
@@ -12,18 +11,16 @@ from django.http import (
     StreamingHttpResponse,
 )
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_GET
 
 from sessions_app.cards import card_of
 from sessions_app.models import ApprovalRequest
 from sessions_app.permissions import Action, may, project_for, projects_of
 from sessions_app.runtime import configs
-from sessions_app.views.answers import session_in
+from sessions_app.views.answers import page, session_in
 from sessions_app.views.kept_files import artifact_of, chunks_of
 
 
-@require_GET
-@login_required
+@page
 def home(request: HttpRequest) -> HttpResponse:
     """Lead to the sessions of the project that was seen last."""
     slugs = list(projects_of(request.user).values_list("slug", flat=True))
@@ -34,8 +31,7 @@ def home(request: HttpRequest) -> HttpResponse:
     return redirect("session_list", last if last in slugs else first)
 
 
-@require_GET
-@login_required
+@page
 def approvals(request: HttpRequest, project: str) -> HttpResponse:
     """Show every call of the project that waits, oldest first."""
     row = project_for(request.user, Action.READ, project)
@@ -60,8 +56,7 @@ def approvals(request: HttpRequest, project: str) -> HttpResponse:
     return render(request, "sessions_app/approvals.html", context)
 
 
-@require_GET
-@login_required
+@page
 def settings(request: HttpRequest, project: str) -> HttpResponse:
     """Show what is in force in the project; changes are made elsewhere."""
     row = project_for(request.user, Action.READ, project)
@@ -83,8 +78,7 @@ def _document(title: str, target: Any) -> dict[str, Any]:
     return {"title": title, "text": text, "number": number, "version": version}
 
 
-@require_GET
-@login_required
+@page
 def output_file(
     request: HttpRequest, project: str, session: str, seq: int
 ) -> StreamingHttpResponse:

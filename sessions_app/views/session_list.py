@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from django.contrib.auth.decorators import login_required
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.http import urlencode
-from django.views.decorators.http import require_GET
 
 from sessions_app.models import ApprovalRequest, Session, SessionStatus
 from sessions_app.permissions import Action, may, project_for
+from sessions_app.views.answers import page
 from traces_app.arguments import read_arguments
 
 PAGE = 50
@@ -28,8 +27,7 @@ TABS = (
 )
 
 
-@require_GET
-@login_required
+@page
 def session_list(request: HttpRequest, project: str) -> HttpResponse:
     """Show the sessions, found by title and state, a page at a time."""
     row = project_for(request.user, Action.READ, project)
@@ -93,11 +91,11 @@ def _page(sessions: QuerySet[Session], after: str) -> tuple[list[Session], str]:
         rows = rows.filter(
             Q(last_activity_at__lt=moment) | Q(last_activity_at=moment, pk__lt=key)
         )
-    page = list(rows.order_by("-last_activity_at", "-id")[: PAGE + 1])
-    if len(page) <= PAGE:
-        return page, ""
-    last = page[PAGE - 1]
-    return page[:PAGE], f"{last.last_activity_at.isoformat()}~{last.pk}"
+    found = list(rows.order_by("-last_activity_at", "-id")[: PAGE + 1])
+    if len(found) <= PAGE:
+        return found, ""
+    last = found[PAGE - 1]
+    return found[:PAGE], f"{last.last_activity_at.isoformat()}~{last.pk}"
 
 
 def _place(after: str) -> tuple[datetime, str] | None:

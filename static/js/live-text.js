@@ -1,10 +1,9 @@
 // Growing text in blocks of whole lines, so that a browser skips what is out of sight.
 // Of an endless text the first and the last blocks stay, with a word about the rest.
 
-const BLOCK = 16384;
-const LONGEST_LINE = 65536;
-const HEAD_BLOCKS = 4;
-const TAIL_BLOCKS = 16;
+const BLOCK = 16384; // characters; a line longer than that is broken after all
+const HEAD_BLOCKS = 2;
+const TAIL_BLOCKS = 6;
 const NEAR_END = 24; // pixels
 const LONG_BLOCKS = 3; // beyond it, blocks out of sight are not drawn
 
@@ -46,14 +45,14 @@ export class LiveText {
     let block = this.place.lastElementChild;
     const size = block?.firstChild?.length ?? 0;
     const endsLine = size && block.firstChild.data.endsWith("\n");
-    if (!block || (size >= BLOCK && endsLine) || size >= LONGEST_LINE) {
+    if (!block || (size >= BLOCK && endsLine) || size >= 2 * BLOCK) {
       block = this.span("block", "");
       this.place.append(block);
     }
     if (!block.firstChild) block.append("");
     const room = Math.max(0, BLOCK - block.firstChild.length);
     const lineEnd = text.indexOf("\n", room) + 1 || text.length;
-    const taken = Math.min(lineEnd, LONGEST_LINE);
+    const taken = Math.min(lineEnd, BLOCK);
     block.firstChild.appendData(text.slice(0, taken));
     return taken;
   }

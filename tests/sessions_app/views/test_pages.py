@@ -193,6 +193,18 @@ async def test_long_chat_opens_at_its_end_and_leads_back(make_session, client):
     assert b"<html" not in part.content
 
 
+@pytest.mark.parametrize("before", ["0", "1", "x", "-3", "9" * 40])
+async def test_place_in_the_past_that_is_none_does_no_harm(session, client, before):
+    assert "Penguin Web" in await body(client, address(session, f"?before={before}"))
+
+
+async def test_page_is_never_shown_from_a_cache(session, client):
+    for path in (address(session), "/p/default/sessions/", "/p/default/approvals/"):
+        response = await client.get(path)
+
+        assert "no-store" in response["Cache-Control"]
+
+
 async def test_list_puts_what_waits_first(make_session, client):
     quiet = await make_session(title="Quiet one")
     asking = await make_session(title="Asking one")
