@@ -53,10 +53,13 @@ class Downloader:
         *,
         resolve: Resolve = resolve,
         tls: ssl.SSLContext | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
+        """Take other edges than the system's: names, trusted authorities, network."""
         self._allowed_hosts = allowed_hosts
         self._resolve = resolve
         self._tls = tls
+        self._transport = transport
 
     async def fetch(self, address: WebAddress) -> bytes:
         """Return what the address answers; raises `ImageError`."""
@@ -134,7 +137,7 @@ class Downloader:
         timeout = httpx.Timeout(SILENCE_S, connect=CONNECT_S)
         # A client of its own for each hop: nothing is carried from one to the next.
         async with httpx.AsyncClient(
-            verify=tls, trust_env=False, timeout=timeout
+            verify=tls, trust_env=False, timeout=timeout, transport=self._transport
         ) as client:
             url = httpx.URL(address.url).copy_with(host=number, port=address.port)
             async with client.stream(

@@ -93,3 +93,11 @@ async def poll(
     process_id = process if isinstance(process, str) else process.process_id
     arguments = {"process_id": process_id, "chars": chars, **more}
     return await call(environment, "input_command", arguments)
+
+
+def failed_with(called: Called, *words: str) -> None:
+    """Check that the call failed, gave no image, and says the words."""
+    assert called.stop_reason is StopReason.FAILED
+    assert called.complete.images == ()
+    for word in words:
+        assert word in called.output

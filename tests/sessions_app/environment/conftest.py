@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from sessions_app.environment import (
     default_tool_definitions,
     register_tool,
 )
+from tests.sessions_app.environment.web_server import WebServer
 
 _numbers = itertools.count(1)
 
@@ -131,3 +132,10 @@ class RecordingSink:
 @pytest.fixture
 def sink() -> RecordingSink:
     return RecordingSink()
+
+
+@pytest.fixture
+def web() -> Iterator[WebServer]:
+    """A web server of the test's own, on loopback."""
+    with WebServer() as server:
+        yield server
