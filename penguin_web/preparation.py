@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import django
@@ -21,10 +24,25 @@ logger = logging.getLogger(__name__)
 
 
 def migrate() -> None:
-    """Bring the database up to date; asks first, for a full run takes a second."""
-    executor = MigrationExecutor(connection)
-    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
-        call_command("migrate", verbosity=0, interactive=False)
+    """Bring the database up to date; asks first, for a full run takes a second.
+
+    One process of a data folder at a time: a server and several tasks in terminals
+    may be the first ones together.
+    """
+    with _alone("migrate"):
+        executor = MigrationExecutor(connection)
+        if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+            call_command("migrate", verbosity=0, interactive=False)
+
+
+@contextmanager
+def _alone(name: str) -> Iterator[None]:
+    """Wait for other processes of this data folder to leave the block."""
+    folder = Path(settings.DATA_DIR) / "run"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with (folder / f"{name}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def guard_record() -> None:

@@ -39,6 +39,7 @@ from sessions_app.runtime.stream import ServerSentEvent
 from sessions_app.runtime.supervisor import start_supervisor, stop_supervisor
 from sessions_app.runtime.watching import (
     call_events,
+    outcome,
     stream_events,
     trace_events,
     trouble,
@@ -70,6 +71,7 @@ __all__ = [
     "item_text",
     "kill_process",
     "not_found",
+    "outcome",
     "pending_requests",
     "process_list",
     "processes",

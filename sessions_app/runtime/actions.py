@@ -27,7 +27,7 @@ from sessions_app.models import (
 from sessions_app.runtime import decisions, recovery, sessions, supervisor
 from sessions_app.runtime.hub import Hub
 from sessions_app.runtime.live_session import LiveSession
-from sessions_app.runtime.refusal import conflict, invalid, not_found
+from sessions_app.runtime.refusal import Refusal, conflict, invalid, not_found
 from sessions_app.runtime.sessions import Wish
 from sessions_app.runtime.snapshot import process_list
 from traces_app.omnimessage import OmniMessage, event
@@ -261,7 +261,12 @@ async def _wake(session_id: str) -> None:
     if live and live.is_busy:
         return
     if await sync_to_async(supervisor.has_news)(session_id):
-        await owner.go_on(session_id)
+        try:
+            await owner.go_on(session_id)
+        except Refusal as refusal:
+            # Another process runs it, and looks at the rows once a second.
+            if refusal.code != "owned_elsewhere":
+                raise
 
 
 async def _session(session_id: str) -> Session:

@@ -53,11 +53,13 @@ class ApprovalDesk:
         environment: Environment,
         append: Append,
         hub: Hub,
+        via: DecisionVia = "auto",
     ) -> None:
         self._session_id = session_id
         self._environment = environment
         self._append = append
         self._hub = hub
+        self._via = via  # of the decisions that the mode makes
         self._in_order = asyncio.Lock()
         self.config_version: dict[str, int] | None = None
         self.stopped_by: str | None = None  # who pressed Stop, while a run ends
@@ -92,7 +94,7 @@ class ApprovalDesk:
                 decision=answer,
                 tool_call_id=call.tool_call_id,
                 source="mode",
-                via="auto",
+                via=self._via,
                 mode=mode,
                 config_version=self.config_version,
                 arguments_sha256=digest,

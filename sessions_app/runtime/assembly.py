@@ -20,7 +20,7 @@ from sessions_app.runtime.live_session import LiveSession
 from sessions_app.runtime.refusal import Refusal
 from traces_app import reader
 from traces_app.omnimessage import event
-from traces_app.omnimessage.payloads import ConfigInForce
+from traces_app.omnimessage.payloads import ConfigInForce, DecisionVia
 
 logger = logging.getLogger(__name__)
 
@@ -81,7 +81,9 @@ def find_model(project: ProjectConfig, provider: str, model_id: str) -> ModelEnt
     )
 
 
-async def prepare_live(live: LiveSession, owner_tag: str) -> None:
+async def prepare_live(
+    live: LiveSession, owner_tag: str, *, via: DecisionVia = "auto"
+) -> None:
     """Give the live session what its rows say; on a new one, fold its Trace."""
     plan = await sync_to_async(read_blueprint)(live.session_id)
     if live.loop is not None and live.config_version == plan.version:
@@ -97,6 +99,7 @@ async def prepare_live(live: LiveSession, owner_tag: str) -> None:
         environment=live.environment,
         append=live.append,
         hub=live.hub,
+        via=via,
     )
     live.desk.config_version = plan.version
     if live.client is not None:

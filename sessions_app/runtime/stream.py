@@ -31,6 +31,7 @@ from traces_app.omnimessage.payloads import (
     PartialText,
     PartialThinking,
     PartialToolCallOutput,
+    Payload,
     ToolCallOutput,
 )
 from traces_app.reader import StoredEvent
@@ -55,6 +56,7 @@ class Stream:
     _calls: dict[str, str] = field(default_factory=dict)  # item: the call it shows
     _starts: dict[str, int] = field(default_factory=dict)  # call: where it began
     _sent: dict[str, int] = field(default_factory=dict)  # call: characters sent
+    _told: dict[str, int] = field(default_factory=dict)  # text: where its deltas end
     _state: str = ""
 
     async def events(self) -> AsyncGenerator[ServerSentEvent, None]:
@@ -90,6 +92,7 @@ class Stream:
     def _span(self, span: Span) -> Iterator[ServerSentEvent]:
         self.viewer.ack(self.viewer.sent)
         if is_text_item(span.item):
+            self._told[span.item] = span.stop
             yield self._delta(
                 span.item, span.stop, self._text(span.item, "delta", span.text)
             )
@@ -108,10 +111,17 @@ class Stream:
     ) -> Iterator[ServerSentEvent]:
         payload = stored.message.payload
         if item is not None:
-            yield self._delta(item, 0, self._text(item, "stop"))
+            yield from self._finish_text(item, payload)
         if isinstance(payload, ToolCallOutput):
             yield from self._finish(payload)
         yield ServerSentEvent(id=str(stored.seq), event="", data=stored.json)
+
+    def _finish_text(self, item: str, payload: Payload) -> Iterator[ServerSentEvent]:
+        """Send what no delta held yet: joined deltas equal the complete text."""
+        text = getattr(payload, "text", "") or getattr(payload, "thinking", "")
+        if rest := text[self._told.pop(item, 0) :]:
+            yield self._delta(item, len(text), self._text(item, "delta", rest))
+        yield self._delta(item, len(text), self._text(item, "stop"))
 
     def _finish(self, output: ToolCallOutput) -> Iterator[ServerSentEvent]:
         call_id = output.tool_call_id
@@ -202,4 +212,5 @@ async def open_stream(feed: Feed, viewer: Viewer, last_id: str | None) -> Stream
         if rest:
             item, _, offset = rest.rpartition(".")
             viewer.have[item] = int(offset)
-    return Stream(session_id=feed.session_id, viewer=viewer)
+    told = dict(viewer.have)
+    return Stream(session_id=feed.session_id, viewer=viewer, _told=told)

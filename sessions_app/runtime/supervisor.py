@@ -27,6 +27,7 @@ from sessions_app.runtime.live_session import LiveSession
 from sessions_app.runtime.owner import OwnerLock, bury, dead_owners, is_alive
 from sessions_app.runtime.refusal import conflict, not_found
 from sessions_app.runtime.tasks import TaskSet
+from traces_app.omnimessage.payloads import DecisionVia
 from traces_app.writer import TraceWriter
 
 logger = logging.getLogger(__name__)
@@ -38,7 +39,8 @@ LOOK_S = 60
 class Supervisor:
     """The one place where sessions become live."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, via: DecisionVia = "auto") -> None:
+        self.via = via  # what the record says of decisions a mode makes here
         self.lock = OwnerLock()
         self.writer = TraceWriter()
         self.hub = Hub(_shared_layer())
@@ -83,7 +85,7 @@ class Supervisor:
                     session, owner_id=self.lock.id, writer=self.writer, hub=self.hub
                 )
             if not live.is_busy:
-                await assembly.prepare_live(live, self.lock.id)
+                await assembly.prepare_live(live, self.lock.id, via=self.via)
             self.live[session_id] = live
             live.used_at = time.monotonic()
             return live
@@ -180,11 +182,11 @@ def peek() -> Supervisor | None:
     return _current
 
 
-async def start_supervisor() -> Supervisor:
+async def start_supervisor(*, via: DecisionVia = "auto") -> Supervisor:
     """Start this process's supervisor, once."""
     global _current  # the one live state of the process
     if _current is None:
-        supervisor = Supervisor()
+        supervisor = Supervisor(via=via)
         await supervisor.start()
         _current = supervisor
     return _current

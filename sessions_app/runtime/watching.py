@@ -10,10 +10,12 @@ from sessions_app.models import Session
 from sessions_app.runtime import supervisor
 from sessions_app.runtime.feed import Feed
 from sessions_app.runtime.hub import Watch
+from sessions_app.runtime.live_session import LiveSession
 from sessions_app.runtime.stream import ServerSentEvent, open_stream
 from sessions_app.runtime.viewer import Viewer
 from traces_app import reader, window
 from traces_app.models import Trace
+from traces_app.omnimessage import StopReason
 from traces_app.reader import StoredEvent
 
 
@@ -58,6 +60,16 @@ def watch_project(slug: str) -> AbstractContextManager[Watch]:
 
 def trouble(session_id: str) -> str:
     """Return why the last task stopped without a record of it, or ""."""
-    owner = supervisor.peek()
-    live = owner.live.get(session_id) if owner else None
+    live = _live(session_id)
     return live.trouble if live else ""
+
+
+def outcome(session_id: str) -> StopReason | None:
+    """Return how the last task of this process ended; None while it runs."""
+    live = _live(session_id)
+    return live.outcome if live else None
+
+
+def _live(session_id: str) -> LiveSession | None:
+    owner = supervisor.peek()
+    return owner.live.get(session_id) if owner else None
