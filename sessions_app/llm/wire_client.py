@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import ipaddress
+import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing
@@ -40,6 +41,7 @@ from traces_app.omnimessage import OmniMessage
 from traces_app.omnimessage.payloads import Usage
 
 CONNECT_TIMEOUT_S = 30.0
+SHORTEST_SECRET = 8  # characters
 
 
 class WireReader(Protocol):
@@ -165,7 +167,7 @@ class WireClient(ABC):
     def _translated(self, sdk: Any, error: Exception, *, has_begun: bool) -> LLMError:
         found = self._error(sdk, error, has_begun=has_begun)
         if self._api_key and self._api_key in str(found):
-            found.args = (str(found).replace(self._api_key, "[key]"),)
+            found.args = (_without_key(str(found), self._api_key),)
         return found
 
     def _error(self, sdk: Any, error: Any, *, has_begun: bool) -> LLMError:
@@ -218,6 +220,18 @@ def _mapping(event: Any) -> Mapping[str, Any]:
         return {}
     found: dict[str, Any] = event.to_dict(warnings=False)
     return found
+
+
+def _without_key(text: str, key: str) -> str:
+    """Return the text with the key made unreadable.
+
+    Local servers are given keys like "x" or "none": what is too short to be a secret
+    goes only where it stands alone, else it would be cut out of every word.
+    """
+    pattern = re.escape(key)
+    if len(key) < SHORTEST_SECRET:
+        pattern = rf"(?<!\w){pattern}(?!\w)"
+    return re.sub(pattern, "[key]", text)
 
 
 def _is_http(url: str) -> bool:

@@ -62,6 +62,26 @@ async def test_rejected_key_says_what_to_set_and_does_not_repeat_the_key(provide
 
 
 @pytest.mark.parametrize(
+    ("key", "said", "told"),
+    [
+        ("sk-abcdefgh1234", "bad key:sk-abcdefgh1234x", "bad key:[key]x"),
+        ("k", "key k is of no known kind", "key [key] is of no known kind"),
+        ("none", "nonexistent model, key none", "nonexistent model, key [key]"),
+    ],
+)
+async def test_key_is_hidden_and_a_short_one_leaves_the_words_whole(
+    open_provider, key, said, told
+):
+    async with open_provider(api_key=key) as provider:
+        provider.server.add(Status(500, {"error": {"message": said}}))
+
+        with pytest.raises(LLMError) as caught:
+            await provider.ask()
+
+    assert str(caught.value).endswith(f" answered 500: {told}")
+
+
+@pytest.mark.parametrize(
     ("body", "words"),
     [
         ("<html>Bad Gateway</html>", "<html>Bad Gateway</html>"),
