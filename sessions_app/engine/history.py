@@ -202,7 +202,7 @@ class History:
 
     def _on_usage(self, _: OmniMessage, payload: p.TokenUsage) -> None:
         self.usage = add_usage(self.usage, payload.request)
-        if self._awaits_usage:
+        if self._awaits_usage and payload.tool_call_id is None:
             self.context_tokens = payload.request.total
             self._awaits_usage = False
 

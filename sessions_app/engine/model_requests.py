@@ -7,8 +7,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sessions_app.engine.history import History
-from sessions_app.engine.messages import add_usage
 from sessions_app.engine.options import LoopOptions
 from sessions_app.engine.retry import Ladder, describe
 from sessions_app.engine.tape import Tape
@@ -82,13 +80,10 @@ class ModelRequests:
             retry_in_ms=None if wait_s is None else round(wait_s * 1000),
             error_message=describe(answer.error) if answer.error else None,
         )
-        await tape.record(event(end), *_usage(answer, tape.history))
+        await tape.record(event(end), *_usage(answer, tape))
 
 
-def _usage(answer: Answer, history: History) -> list[OmniMessage]:
-    usage = answer.usage
-    if usage is None and answer.status is not StopReason.COMPLETED:
+def _usage(answer: Answer, tape: Tape) -> list[OmniMessage]:
+    if answer.usage is None and answer.status is not StopReason.COMPLETED:
         return []
-    request = add_usage(usage or p.Usage(), p.Usage())
-    session = add_usage(history.usage, request)
-    return [event(p.TokenUsage(session=session, request=request))]
+    return [tape.usage(answer.usage or p.Usage())]

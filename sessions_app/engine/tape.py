@@ -10,7 +10,8 @@ from dataclasses import replace
 from sessions_app.engine.channel import Channel
 from sessions_app.engine.decision import Recorder
 from sessions_app.engine.history import History
-from traces_app.omnimessage import OmniMessage
+from sessions_app.engine.messages import add_usage
+from traces_app.omnimessage import OmniMessage, event
 from traces_app.omnimessage import payloads as p
 from traces_app.omnimessage.codec import dumps, loads
 
@@ -65,6 +66,32 @@ class Tape:
         entry.is_settled = True
         self._entries.append(entry)
         self._advance()
+
+    def usage(
+        self,
+        request: p.Usage,
+        *,
+        tool_call_id: str | None = None,
+        model: str | None = None,
+    ) -> OmniMessage:
+        """Return the event that counts a request for the session.
+
+        It is to be recorded before anything else is awaited: then each total holds
+        those of the events before it.
+        """
+        session = self.history.usage
+        for entry in self._entries:
+            for message in entry.messages:
+                if isinstance(message.payload, p.TokenUsage):
+                    session = add_usage(session, message.payload.request)
+        request = add_usage(request, p.Usage())
+        counted = p.TokenUsage(
+            session=add_usage(session, request),
+            request=request,
+            tool_call_id=tool_call_id,
+            model=model,
+        )
+        return event(counted)
 
     async def piece(self, message: OmniMessage) -> None:
         """Show a streaming piece, or a child's message; neither is recorded."""

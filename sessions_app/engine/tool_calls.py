@@ -16,6 +16,7 @@ from sessions_app.engine.outputs import (
 )
 from sessions_app.engine.tape import Tape
 from sessions_app.engine.tool_run import ToolRun, Tools, digest_of
+from sessions_app.engine.tool_usage import usage_of_tool
 from sessions_app.environment.tool import AbortSignal
 from traces_app.omnimessage import OmniMessage, event
 from traces_app.omnimessage import payloads as p
@@ -100,7 +101,8 @@ class ToolCalls:
             tape=self._tape,
             grace_s=self._stop_grace_s,
         )
-        await self._tape.record(await run.run(self._stop, self._approve))
+        output = await run.run(self._stop, self._approve)
+        await self._tape.record(*usage_of_tool(output, self._tape), output)
 
     def _blocked(self, call: OmniMessage, decision: Decision) -> OmniMessage | None:
         if decision.event.decision != "allow":

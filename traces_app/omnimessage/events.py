@@ -39,6 +39,9 @@ class TokenUsage(Payload):
     KIND: ClassVar[str] = "token_usage"
     session: Usage  # accumulated over the session, compaction included
     request: Usage
+    # Set when a tool of the call asked another model (PROVIDER/ID) than the session's.
+    tool_call_id: str | None = None
+    model: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
