@@ -18,6 +18,7 @@ from sessions_app.models.session import (
     Session,
     SessionStatus,
 )
+from sessions_app.models.subagent import SubagentSession, SubagentState
 from sessions_app.models.token import ApiToken
 
 __all__ = [
@@ -37,4 +38,6 @@ __all__ = [
     "Role",
     "Session",
     "SessionStatus",
+    "SubagentSession",
+    "SubagentState",
 ]
