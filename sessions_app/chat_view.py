@@ -235,7 +235,9 @@ def usage_of(events: Sequence[StoredEvent]) -> dict[str, Any] | None:
     if events and isinstance(meta := events[0].message.payload, p.SessionMeta):
         window = meta.model_context_window
     for event in reversed(events):
-        if isinstance(payload := event.message.payload, p.TokenUsage):
+        payload = event.message.payload
+        # A tool's own request says nothing about how full the context is.
+        if isinstance(payload, p.TokenUsage) and payload.tool_call_id is None:
             return usage(payload, window)
     return None
 

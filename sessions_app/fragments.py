@@ -139,6 +139,8 @@ def _request_begin(session: Session, event: StoredEvent) -> str:
 def _token_usage(session: Session, event: StoredEvent) -> str:
     payload = event.message.payload
     assert isinstance(payload, p.TokenUsage)
+    if payload.tool_call_id is not None:
+        return ""  # of a tool's own request; the next one of the session counts it in
     first = runtime.trace_events(session, limit=1)
     meta = first[0].message.payload if first else None
     window = meta.model_context_window if isinstance(meta, p.SessionMeta) else 0

@@ -147,6 +147,11 @@ def _decision(payload: Any) -> str:
     return f"{payload.decision} by {payload.source}, {payload.via}{reason}"
 
 
+def _usage(payload: Any) -> str:
+    by = f" of {payload.model}" if payload.model else ""
+    return f"{number(payload.request.total)} tokens{by}"
+
+
 _TEXTS: dict[str, Callable[[Any], str]] = {
     "session_meta": _meta,
     "request_begin": lambda p: f"attempt {p.attempt}" if p.attempt > 1 else "",
@@ -159,7 +164,7 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
     "approval_decision": _decision,
     "mode_changed": lambda p: f"{p.from_mode} → {p.to_mode}, by {p.by or 'nobody'}",
     "config_in_force": lambda p: ", ".join(f"{k} {v}" for k, v in p.version.items()),
-    "token_usage": lambda p: f"{number(p.request.total)} tokens",
+    "token_usage": _usage,
     "abort": lambda p: str(p.reason),
     "recovered": lambda p: str(p.what),
     "subagent": lambda p: str(p.session_id),
