@@ -1,4 +1,5 @@
-// The frame: theme and rail at once instead of after a reload, menus that close, Ctrl K.
+// The frame: theme and rail at once instead of after a reload, menus that close, Ctrl K,
+// and in the title how many calls of the project wait.
 
 const YEAR_S = 31536000;
 const THEMES = ["", "light", "dark"];
@@ -66,4 +67,11 @@ document.addEventListener("keydown", (event) => {
     field.focus();
     field.select();
   }
+});
+
+document.addEventListener("htmx:wsAfterMessage", () => {
+  if (document.getElementById("session-status")) return; // a chat counts its own
+  const count = document.querySelector("#rail-waiting .count")?.firstChild.textContent;
+  const title = document.title.replace(/^\(\d+\) /, "");
+  document.title = count ? `(${count}) ${title}` : title;
 });

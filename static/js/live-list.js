@@ -36,10 +36,3 @@ document.addEventListener("htmx:wsAfterMessage", () => {
   if (shown === null) shown = mark();
   else follow();
 });
-
-// The title tells how many calls wait, as the list does.
-document.addEventListener("htmx:wsAfterMessage", () => {
-  const count = document.querySelector("#rail-waiting .count")?.firstChild.textContent;
-  const title = document.title.replace(/^\(\d+\) /, "");
-  document.title = count ? `(${count}) ${title}` : title;
-});

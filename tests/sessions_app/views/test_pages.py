@@ -11,6 +11,9 @@ from asgiref.sync import sync_to_async
 
 from sessions_app import runtime
 from tests.sessions_app.views.waiting import address, cards, until
+from traces_app import writer
+from traces_app.omnimessage import StopReason, assistant_text, event, user_text
+from traces_app.omnimessage.payloads import RequestBegin, RequestEnd
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PAGES = ["sessions/", "approvals/", "settings/"]
@@ -175,11 +178,15 @@ async def test_denied_call_shows_its_output_and_the_reason(session, client):
     assert "Tool call denied by user.\nReason: not &lt;now&gt;" in page
 
 
-async def test_long_chat_opens_at_its_end_and_leads_back(make_session, client):
-    session = await make_session("allow-all")
+async def test_long_chat_opens_at_its_end_and_leads_back(session, client):
     for number in range(33):
-        await runtime.start_task(session.pk, text=f"say nr {number}.", user=None)
-        await until(session)
+        turn = [
+            user_text(f"say nr {number}."),
+            event(RequestBegin()),
+            assistant_text(f"nr {number}."),
+            event(RequestEnd(status=StopReason.COMPLETED)),
+        ]
+        await sync_to_async(writer.append)(session.trace_id, turn)
 
     page = await body(client, address(session))
     earlier = re.search(r'href="([^"]+\?before=\d+)"', page)[1]
