@@ -18,6 +18,7 @@ from sessions_app.permissions import Action, may, project_for, projects_of
 from sessions_app.runtime import configs
 from sessions_app.views.answers import page, session_in
 from sessions_app.views.kept_files import artifact_of, chunks_of
+from sessions_app.views.toolsets import toolset_of
 
 
 @page
@@ -61,12 +62,14 @@ def settings(request: HttpRequest, project: str) -> HttpResponse:
     """Show what is in force in the project; changes are made elsewhere."""
     row = project_for(request.user, Action.READ, project)
     config, _number = configs.current(row)
+    agents = list(row.agents.select_related("project").order_by("name"))
     documents = [_document("Project", row)]
-    documents += [_document(f"Agent {agent.name}", agent) for agent in row.agents.all()]
+    documents += [_document(f"Agent {agent.name}", agent) for agent in agents]
     context = {
         "project": row,
         "config": config,
         "documents": documents,
+        "toolsets": [toolset_of(agent, config) for agent in agents],
         "members": row.memberships.select_related("user").order_by("user__username"),
     }
     return render(request, "sessions_app/settings.html", context)
