@@ -23,7 +23,7 @@ from sessions_app.engine.digest import arguments_sha256
 from sessions_app.environment import AbortSignal, Environment
 from sessions_app.environment.workdir import command_workdir
 from sessions_app.models import ApprovalRequest, Session
-from sessions_app.runtime import policy
+from sessions_app.runtime import family, policy
 from sessions_app.runtime.hub import Hub
 from traces_app.omnimessage import OmniMessage, event
 from traces_app.omnimessage.payloads import (
@@ -71,10 +71,11 @@ class ApprovalDesk:
         async with self._in_order:
             session, row = await sync_to_async(self._look)(payload.tool_call_id)
             if row is None:
-                answer = self._by_mode(payload, session)
+                outside = await self._outside(payload, session)
+                answer = self._by_mode(payload, session, outside)
                 if answer is not None:
                     return answer
-                row = await self._ask(payload, session)
+                row = await self._ask(payload, session, outside)
         row, mode = await self._answered(row, signal)
         return Decision(
             event=decision_event(row, mode=mode, config_version=self.config_version),
@@ -82,10 +83,19 @@ class ApprovalDesk:
             is_recorded=row.decision_recorded,
         )
 
-    def _by_mode(self, call: ToolCall, session: Session | None) -> Decision | None:
-        mode = session.approval_mode if session else None
+    @staticmethod
+    async def _outside(call: ToolCall, session: Session | None) -> str | None:
+        if session is None or call.name not in policy.ASKS_THE_WEB:
+            return None
+        look = sync_to_async(policy.outside_host)
+        return await look(session, call.name, call.arguments)
+
+    def _by_mode(
+        self, call: ToolCall, session: Session | None, outside: str | None
+    ) -> Decision | None:
+        mode = _mode_of(session)
         permission = self._environment.permission_of(call.name)
-        answer = policy.verdict(mode, permission)
+        answer = policy.verdict(mode, permission, outside=outside)
         if answer == "ask":
             return None
         digest = self._digest(call)
@@ -102,17 +112,17 @@ class ApprovalDesk:
             )
         )
 
-    async def _ask(self, call: ToolCall, session: Session | None) -> ApprovalRequest:
+    async def _ask(
+        self, call: ToolCall, session: Session | None, outside: str | None
+    ) -> ApprovalRequest:
         permission = self._environment.permission_of(call.name)
         if session is None:
             raise LookupError(f"The row of {self._session_id} is gone: nobody can say.")
-        row = new_request(session, call, permission=permission)
+        row = new_request(session, call, permission=permission, outside=outside)
 
         def store() -> None:
             row.save(force_insert=True)
-            Session.objects.filter(pk=self._session_id, status="running").update(
-                status="waiting"
-            )
+            family.show_waiting(session)
 
         await self._append(asked_event(row), also=store)
         self._hub.notify(self._session_id)
@@ -134,7 +144,7 @@ class ApprovalDesk:
                         await sync_to_async(self._settle_lost)(row)
                         return row, None
                     if now.decision is not None:
-                        return now, session.approval_mode if session else None
+                        return now, _mode_of(session)
                     await watch.wait()
             finally:
                 signal.remove_callback(watch.wake)
@@ -155,7 +165,8 @@ class ApprovalDesk:
 
     def _look(self, tool_call_id: str) -> tuple[Session | None, ApprovalRequest | None]:
         """Read the mode and the call's newest request, fresh."""
-        session = Session.objects.filter(pk=self._session_id).first()
+        sessions = Session.objects.select_related("parent", "project")
+        session = sessions.filter(pk=self._session_id).first()
         requests = ApprovalRequest.objects.filter(
             session_id=self._session_id, tool_call_id=tool_call_id
         )
@@ -167,8 +178,17 @@ class ApprovalDesk:
         row.decided_at = timezone.now()
 
 
+def _mode_of(session: Session | None) -> str | None:
+    """Return the mode that counts for the session at this moment."""
+    return family.mode_source(session).approval_mode if session else None
+
+
 def new_request(
-    session: Session, call: ToolCall, *, permission: str | None
+    session: Session,
+    call: ToolCall,
+    *,
+    permission: str | None,
+    outside: str | None = None,
 ) -> ApprovalRequest:
     """Return the unsaved row that asks a person about the call."""
     workdir = command_workdir(Path(session.workspace), call.name, call.arguments)
@@ -179,8 +199,11 @@ def new_request(
         arguments=call.arguments,
         workdir=workdir,
         permission=permission or "",
+        origin=family.origin_of(session),
         arguments_sha256=arguments_sha256(call.name, workdir, call.arguments),
-        asked_because=policy.asked_because(session, permission),
+        asked_because=policy.asked_because(
+            family.mode_source(session), permission, outside=outside
+        ),
     )
 
 
@@ -220,7 +243,9 @@ def decision_event(
     )
 
 
-def mark_recorded(session_id: str, events: list[ApprovalDecision]) -> Callable[[], Any]:
+def mark_recorded(
+    session_id: str, events: list[ApprovalDecision], *, is_running: family.IsRunning
+) -> Callable[[], Any]:
     """Return what belongs into the transaction that records the decisions."""
 
     def store() -> None:
@@ -230,11 +255,6 @@ def mark_recorded(session_id: str, events: list[ApprovalDecision]) -> Callable[[
                 tool_call_id=decided.tool_call_id,
                 attempt=decided.attempt,
             ).update(decision_recorded=True)
-        if not ApprovalRequest.objects.filter(
-            session_id=session_id, decision=None
-        ).exists():
-            Session.objects.filter(pk=session_id, status="waiting").update(
-                status="running"
-            )
+        family.show_answered(session_id, is_running=is_running)
 
     return store

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
 
 from sessions_app.config.project_config import AgentConfig, ModelEntry, ProjectConfig
 from sessions_app.engine import AgentLoop, History, LoopOptions
-from sessions_app.environment import Environment
+from sessions_app.engine.describer import Describer
+from sessions_app.environment import (
+    ChildSession,
+    Environment,
+    SpawnChild,
+    tools_of_child,
+)
 from sessions_app.llm.providers import ModelSpec, make_client, prepare
 from sessions_app.models import CommandSession, ProcessState, Session
-from sessions_app.runtime import configs
+from sessions_app.runtime import configs, family
 from sessions_app.runtime.approvals import ApprovalDesk
 from sessions_app.runtime.live_session import LiveSession
 from sessions_app.runtime.refusal import Refusal
@@ -27,6 +36,12 @@ logger = logging.getLogger(__name__)
 IDLE_S = 300.0  # of a request, where the agent's document says nothing
 
 
+class Spawner(SpawnChild, Protocol):
+    """Makes subagents, and finds those that exist."""
+
+    def child(self, session_id: str) -> ChildSession: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blueprint:
     """Everything the rows say about how a session runs now."""
@@ -36,6 +51,10 @@ class Blueprint:
     model: ModelEntry
     version: dict[str, int]
     lost: dict[str, str]  # process_id: why it cannot be reached any more
+    children: list[str]  # idle subagents
+    gone_children: dict[str, str]
+    image_hosts: Sequence[str]
+    vision_model: ModelEntry | None  # looks at images for a model that cannot
 
 
 def read_blueprint(session_id: str) -> Blueprint:
@@ -53,13 +72,23 @@ def read_blueprint(session_id: str) -> Blueprint:
     gone = CommandSession.objects.filter(session=session).exclude(
         state=ProcessState.RUNNING
     )
+    children, gone_children = family.known_children(session_id)
     return Blueprint(
         session=session,
         agent=agent,
         model=find_model(project, session.provider, session.model_id),
         version={"project": project_version, "agent": agent_version},
         lost={row.process_id: _why_gone(row) for row in gone},
+        children=children,
+        gone_children=gone_children,
+        image_hosts=project.allowed_image_hosts,
+        vision_model=_vision_model(project),
     )
+
+
+def _vision_model(project: ProjectConfig) -> ModelEntry | None:
+    entry = project.model(project.vision_model) if project.vision_model else None
+    return entry if entry and entry.vision else None
 
 
 def _why_gone(row: CommandSession) -> str:
@@ -82,7 +111,11 @@ def find_model(project: ProjectConfig, provider: str, model_id: str) -> ModelEnt
 
 
 async def prepare_live(
-    live: LiveSession, owner_tag: str, *, via: DecisionVia = "auto"
+    live: LiveSession,
+    owner_tag: str,
+    *,
+    via: DecisionVia = "auto",
+    spawner: Spawner | None = None,
 ) -> None:
     """Give the live session what its rows say; on a new one, fold its Trace."""
     plan = await sync_to_async(read_blueprint)(live.session_id)
@@ -90,10 +123,10 @@ async def prepare_live(
         return
     spec = model_spec(plan.model)
     await prepare(spec)
-    if live.environment is None or not live.environment.processes():
+    if live.environment is None or not _holds_something(live.environment):
         if live.environment is not None:
             await live.environment.aclose()
-        live.environment = _environment(live, plan, owner_tag)
+        live.environment = _environment(live, plan, owner_tag, spawner)
     live.desk = ApprovalDesk(
         live.session_id,
         environment=live.environment,
@@ -121,16 +154,44 @@ async def prepare_live(
     live.config_version = plan.version
 
 
-def _environment(live: LiveSession, plan: Blueprint, owner_tag: str) -> Environment:
+def _holds_something(environment: Environment) -> bool:
+    """Return whether the next task may need what lives in this environment."""
+    return bool(environment.processes() or environment.subagents())
+
+
+def _environment(
+    live: LiveSession, plan: Blueprint, owner_tag: str, spawner: Spawner | None
+) -> Environment:
+    is_child = plan.session.depth > 0
+    tools = tools_of_child(plan.agent.tools) if is_child else plan.agent.tools
     return Environment(
         workspace_dir=plan.session.workspace,
-        tools=plan.agent.tools,
+        tools=tools,
+        spawn_child=None if is_child else spawner,
+        children=[spawner.child(key) for key in plan.children] if spawner else (),
+        gone_children=plan.gone_children,
         model_is_vision=plan.model.vision,
         env=plan.agent.env,
         artifact_dir=settings.DATA_DIR / "artifacts" / live.session_id,
         owner_tag=owner_tag,
         sink=live.sink,
         lost_processes=plan.lost,
+        image_hosts=plan.image_hosts,
+        describe=_describer(plan),
+    )
+
+
+def _describer(plan: Blueprint) -> Describer | None:
+    entry = plan.vision_model
+    if entry is None:
+        return None
+    return Describer(
+        partial(
+            make_client,
+            model_spec(entry),
+            api_key=api_key(entry),
+            idle_timeout_s=_idle_s(plan),
+        )
     )
 
 
@@ -138,12 +199,19 @@ def _options(plan: Blueprint) -> LoopOptions:
     return LoopOptions(
         max_turns=plan.agent.max_turns,
         max_tokens=plan.agent.model.max_tokens or plan.model.max_tokens,
-        thinking_level=plan.session.thinking_level or plan.agent.model.thinking_level,
+        thinking_level=_thinking_level(plan),
         max_context_length=plan.agent.compaction.max_context_length,
         max_session_turns=plan.agent.compaction.max_session_turns,
         compaction_mode=plan.agent.compaction.mode,
         compaction_prompt=plan.agent.compaction.prompt,
     )
+
+
+def _thinking_level(plan: Blueprint) -> str | None:
+    """Return the session's level; a subagent's is its parent's, also when that is none."""
+    if plan.session.depth:
+        return plan.session.thinking_level
+    return plan.session.thinking_level or plan.agent.model.thinking_level
 
 
 def _idle_s(plan: Blueprint) -> float:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from sessions_app.models import ApprovalMode, ApprovalRequest, Session
-from sessions_app.runtime import policy
+from sessions_app.runtime import family, policy
 from sessions_app.runtime.refusal import conflict, invalid, not_found
 
 
@@ -84,14 +85,15 @@ def stored(row: ApprovalRequest) -> dict[str, Any]:
 
 
 def mode_rows(session_id: str, mode: str, username: str | None) -> None:
-    """Set the mode and re-decide what is pending under it."""
+    """Set the mode, of subagents too, and re-decide what is pending under it."""
     now = timezone.now()
-    Session.objects.filter(pk=session_id).update(
+    Session.objects.filter(Q(pk=session_id) | Q(parent_id=session_id)).update(
         approval_mode=mode, mode_set_by=username or "", mode_set_at=now
     )
-    pending = ApprovalRequest.objects.filter(session_id=session_id, decision=None)
-    for row in pending:
-        answer = policy.verdict(mode, row.permission or None)
+    pending = family.pending_of(session_id)
+    for row in pending.select_related("session__project"):
+        outside = policy.outside_host(row.session, row.name, row.arguments)
+        answer = policy.verdict(mode, row.permission or None, outside=outside)
         if answer != "ask":
             pending.filter(pk=row.pk).update(
                 decision=answer, source="mode", via="auto", decided_at=now

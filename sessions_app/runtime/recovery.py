@@ -27,7 +27,7 @@ from sessions_app.models import (
     ProcessState,
     Session,
 )
-from sessions_app.runtime import configs, policy
+from sessions_app.runtime import configs, family, policy
 from sessions_app.runtime.approvals import asked_event, decision_event, new_request
 from sessions_app.runtime.items import is_text_item
 from traces_app import integrity, reader, writer
@@ -45,7 +45,9 @@ def recover_owner(owner: Owner) -> None:
     CommandSession.objects.filter(owner=owner, state=ProcessState.RUNNING).update(
         state=ProcessState.LOST, ended_at=timezone.now()
     )
-    for session in Session.objects.filter(owner=owner).order_by("id"):
+    family.lose_children(owner.pk)
+    sessions = Session.objects.select_related("parent", "project", "agent")
+    for session in sessions.filter(owner=owner).order_by("id"):
         try:
             recover_session(session)
         except Exception:
@@ -61,14 +63,13 @@ def recover_session(session: Session) -> None:
     half = OutputChunk.objects.filter(session=session)
     items = set(half.values_list("item", flat=True))
     half.filter(item__in=[item for item in items if is_text_item(item)]).delete()
-    pending = ApprovalRequest.objects.filter(session=session, decision=None).exists()
     if case.messages:
         case.add(event(Recovered(what=case.what())))
         writer.append(session.trace_id, case.messages)
     if case.messages or session.status != "idle":
         integrity.write_checkpoint(session.trace_id)
-    status = "waiting" if pending else "idle"
-    Session.objects.filter(pk=session.pk).update(status=status, owner=None)
+    Session.objects.filter(pk=session.pk).update(owner=None)
+    family.show_recovered(session)
 
 
 class _Case:
@@ -121,7 +122,7 @@ class _Case:
 
     def _event_of(self, row: ApprovalRequest) -> ApprovalDecision:
         version = configs.config_version(self.session.agent)
-        mode = self.session.approval_mode
+        mode = family.mode_source(self.session).approval_mode
         return decision_event(row, mode=mode, config_version=version)
 
     def _keep_card(self, call: OmniMessage) -> None:
@@ -132,8 +133,12 @@ class _Case:
         tools = {t.name: t for t in configs.current_agent(self.session.agent)[0].tools}
         tool = tools.get(payload.name)
         permission = tool.permission if tool else None
-        if policy.verdict(self.session.approval_mode, permission) == "ask":
-            row = new_request(self.session, payload, permission=permission)
+        outside = policy.outside_host(self.session, payload.name, payload.arguments)
+        mode = family.mode_source(self.session).approval_mode
+        if policy.verdict(mode, permission, outside=outside) == "ask":
+            row = new_request(
+                self.session, payload, permission=permission, outside=outside
+            )
             row.save(force_insert=True)
             self.add(asked_event(row))
             return
