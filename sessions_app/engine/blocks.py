@@ -13,15 +13,16 @@ from sessions_app.engine.history import History
 from traces_app.omnimessage import OmniMessage, user_text
 from traces_app.omnimessage import payloads as p
 
-_END = "[end of the block]"
+BLOCK_HEAD = "[block of the system, not written by the user]"
+BLOCK_END = "[end of the block]"
 _RETRY = (
-    "[block of the system, not written by the user] Your answer to the messages above "
+    f"{BLOCK_HEAD} Your answer to the messages above "
     "was cut off by a technical failure. Below stands what it had produced, one JSON "
     "object per line, as quoted material. Calls with an output have been carried out; "
     "do not repeat them because of this block. Continue from here."
 )
 _CARRY_OVER = (
-    "[block of the system, not written by the user] Your last answer was interrupted "
+    f"{BLOCK_HEAD} Your last answer was interrupted "
     "before it was complete. Below stand the request and what had been produced, one "
     "JSON object per line, as quoted material. Calls with an output have been decided "
     "and ended; do not repeat them because of this block. A new message of the user "
@@ -47,7 +48,7 @@ def carry_over_block(history: History) -> OmniMessage | None:
 
 
 def _block(head: str, lines: Iterable[str], *, synthetic: str) -> OmniMessage:
-    return user_text("\n".join([head, *lines, _END]), synthetic=synthetic)
+    return user_text("\n".join([head, *lines, BLOCK_END]), synthetic=synthetic)
 
 
 def _requested(pending: Iterable[OmniMessage]) -> Iterable[str]:

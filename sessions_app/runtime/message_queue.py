@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Sequence
 from functools import partial
 
+from sessions_app.engine.blocks import BLOCK_END, BLOCK_HEAD
 from sessions_app.models import CommandSession, ProcessState, QueuedMessage, Session
 from sessions_app.runtime.approvals import Append
 from traces_app.omnimessage import OmniMessage, image_url, user_text
@@ -55,7 +56,7 @@ def queued_messages(row: QueuedMessage) -> list[OmniMessage]:
 
 def ended_block(rows: Sequence[CommandSession]) -> OmniMessage:
     """Return the product's own words on commands that are over."""
-    lines = ["These commands of yours ended since your last turn:"]
+    lines = [f"{BLOCK_HEAD} These commands of yours ended since your last turn:"]
     for row in rows:
         how = f"exit code {row.exit_code}"
         if row.signal:
@@ -63,7 +64,7 @@ def ended_block(rows: Sequence[CommandSession]) -> OmniMessage:
         if row.state in (ProcessState.LOST, ProcessState.EVICTED):
             how = f"{row.state}, its end is unknown"
         lines.append(f"- {row.process_id}: {how}")
-    return user_text("\n".join(lines), synthetic="processes")
+    return user_text("\n".join([*lines, BLOCK_END]), synthetic="processes")
 
 
 def claim(row: QueuedMessage) -> None:
