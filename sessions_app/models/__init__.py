@@ -2,6 +2,7 @@
 
 from sessions_app.models.agent import Agent
 from sessions_app.models.approval import ApprovalRequest
+from sessions_app.models.attached_image import AttachedImage
 from sessions_app.models.config_version import ConfigVersion
 from sessions_app.models.membership import Membership, Role
 from sessions_app.models.output import (
@@ -27,6 +28,7 @@ __all__ = [
     "ApprovalMode",
     "ApprovalRequest",
     "Artifact",
+    "AttachedImage",
     "CommandSession",
     "ConfigVersion",
     "Membership",
