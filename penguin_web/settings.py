@@ -73,6 +73,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",
+    "sessions_app.views.errors.StorageErrors",
 ]
 ROOT_URLCONF = "penguin_web.urls"
 ASGI_APPLICATION = "penguin_web.asgi.application"

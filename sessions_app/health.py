@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import shutil
 from collections.abc import Callable, Iterator
 
 from asgiref.sync import sync_to_async
@@ -26,6 +27,8 @@ from prometheus_client.registry import Collector
 
 from sessions_app import tokens
 from sessions_app.models import ApprovalRequest, CommandSession, ProcessState, Session
+
+LEAST_FREE = 16 * 1024**2  # below it the next big output may not fit
 
 
 @require_safe
@@ -72,7 +75,10 @@ def _migrations() -> str:
 
 
 def _data_folder() -> str:
-    return "ok" if os.access(settings.DATA_DIR, os.W_OK) else "not writable"
+    if not os.access(settings.DATA_DIR, os.W_OK):
+        return "not writable"
+    free = shutil.disk_usage(settings.DATA_DIR).free
+    return "ok" if free >= LEAST_FREE else f"only {free // 1024**2} MiB are free"
 
 
 @require_safe

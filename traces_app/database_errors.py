@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 
 from django.db import DatabaseError, InterfaceError, OperationalError
@@ -23,6 +24,12 @@ _SENTENCES: dict[int | str, str] = {
     "57": "the database server is shutting down",
     "08": "the connection to the database server is lost",
 }
+_OF_FILES = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EROFS: "the disk may only be read",
+    errno.EIO: "the disk answered with an error",
+}
 _TAKEN = (
     sqlite3.SQLITE_CONSTRAINT_UNIQUE,
     sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY,
@@ -33,6 +40,8 @@ _TURN_TAKING = ("40P01", "40001")  # deadlock, serialization failure
 
 def lasting_cause(error: BaseException) -> str | None:
     """Return why any write would fail now, or None when only this one did."""
+    if isinstance(error, OSError):
+        return _OF_FILES.get(error.errno or 0)
     code = _code(error)
     if isinstance(code, int):
         return _SENTENCES.get(code & 0xFF)

@@ -22,6 +22,7 @@ from sessions_app.config.documents import DocumentError
 from sessions_app.config.yaml_positions import Problem
 from sessions_app.runtime import Refusal
 from sessions_app.runtime.configs import StaleBase
+from sessions_app.runtime.refusal import not_stored
 
 logger = logging.getLogger(__name__)
 
@@ -144,6 +145,8 @@ def _on_http_error(_: HttpRequest, error: HttpError) -> HttpResponse:
 
 def _on_fault(request: HttpRequest, error: Exception) -> HttpResponse:
     logger.exception("%s %s failed", request.method, request.path, exc_info=error)
+    if refusal := not_stored(error):
+        return error_response(refusal.status, refusal.message, code=refusal.code)
     return error_response(500)
 
 

@@ -20,6 +20,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
+from itertools import chain, repeat
 
 from django.utils import timezone
 
@@ -52,6 +53,8 @@ from traces_app.writer import TraceWriteError, TraceWriter
 logger = logging.getLogger(__name__)
 
 COUNTED = frozenset({"approval_request", "approval_decision"})  # of a project
+# Until the disk has room again the row says that a task runs: the last one repeats.
+END_WAITS_S = (0.0, 0.5, 2.0, 5.0)
 RECENT = 256  # events kept for watchers, so that a live one needs no query
 
 
@@ -259,7 +262,7 @@ class LiveSession:
             status = "waiting" if pending.exists() else "idle"
             rows.update(status=status, last_activity_at=timezone.now())
 
-        for wait_s in (0.0, 0.5, 2.0):
+        for wait_s in chain(END_WAITS_S, repeat(END_WAITS_S[-1])):
             if self._is_closing:
                 return False
             await asyncio.sleep(wait_s)
@@ -267,6 +270,7 @@ class LiveSession:
                 await self.writer.append(self.trace_id, also=store, checkpoint=True)
             except TraceWriteError as error:
                 logger.error("End of task of %s: %s", self.session_id, error)
+                self.hub.notify(self.session_id)
                 continue
             return goes_on
         return False

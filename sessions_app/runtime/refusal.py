@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.db import DatabaseError
+
+from sessions_app.engine.decision import RecordError
+from traces_app import database_errors
+from traces_app.writer import TraceWriteError
+
 
 class Refusal(Exception):
     """A person asked for what cannot be done now; nothing was changed.
@@ -41,3 +47,17 @@ def conflict(code: str, message: str, **details: Any) -> Refusal:
 def invalid(field: str, message: str) -> Refusal:
     """Return the answer for a value that cannot be taken."""
     return Refusal("invalid", message, status=422, details={"field": field})
+
+
+def not_stored(error: BaseException) -> Refusal | None:
+    """Return the answer when nothing can be stored now; None for any other fault."""
+    if isinstance(error, (RecordError, TraceWriteError)):
+        text = str(error)
+    elif not isinstance(error, (DatabaseError, OSError)):
+        return None
+    elif database_errors.lasting_cause(error):
+        text = database_errors.sentence(error)
+    else:
+        return None
+    text += " What is stored is safe; try again when that is mended."
+    return Refusal("not_stored", text, status=503)

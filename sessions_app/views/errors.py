@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -12,8 +13,12 @@ from django.middleware.csrf import (
     get_token,
 )
 from django.shortcuts import render
+from django.utils.deprecation import MiddlewareMixin
 
+from sessions_app.runtime.refusal import not_stored
 from sessions_app.views.answers import is_htmx, kept_of
+
+logger = logging.getLogger(__name__)
 
 OLD_PAGE = (
     "The page you sent this from was too old, perhaps from before a login. "
@@ -60,6 +65,24 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
         return response
     page: dict[str, Any] = {"status": 403, "reason": OLD_PAGE, "back": "/"}
     return render(request, "403_csrf.html", page | kept_of(request), status=403)
+
+
+class StorageErrors(MiddlewareMixin):
+    """Says why nothing can be stored, and keeps what was typed, on every page."""
+
+    def process_exception(
+        self, request: HttpRequest, error: Exception
+    ) -> HttpResponse | None:
+        """Answer when the disk or the database is the cause, and only then."""
+        refusal = not_stored(error)
+        if refusal is None:
+            return None
+        logger.error("%s %s failed", request.method, request.path, exc_info=error)
+        if is_htmx(request):
+            return _page(request, refusal.status, refusal.message, "409.html")
+        page = {"status": refusal.status, "reason": refusal.message, "back": "/"}
+        context = page | kept_of(request)
+        return render(request, "409.html", context, status=refusal.status)
 
 
 def _page(request: HttpRequest, status: int, text: str, name: str) -> HttpResponse:

@@ -9,6 +9,7 @@ from asgiref.sync import sync_to_async
 from django.db import connection
 
 from sessions_app import runtime
+from sessions_app.runtime import live_session
 from traces_app import verify
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -16,10 +17,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @contextlib.asynccontextmanager
 async def refused(kind: str):
-    """Let the database refuse events of a kind, as a full disk does."""
+    """Let the database refuse events of a kind, or checkpoints, as a full disk does."""
+    table, condition = "traceevent", f"WHEN NEW.kind = '{kind}'"
+    if kind == "checkpoint":
+        table, condition = kind, ""
     function = f"""
-        CREATE TRIGGER full_disk BEFORE INSERT ON traces_app_traceevent
-        WHEN NEW.kind = '{kind}'
+        CREATE TRIGGER full_disk BEFORE INSERT ON traces_app_{table} {condition}
         BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END
     """
 
@@ -82,3 +85,21 @@ async def test_a_request_that_cannot_be_recorded_asks_nobody(make_chat):
     assert await sync_to_async(runtime.pending_requests)(chat.id) == []
     await chat.send("say on")
     await chat.cards()
+
+
+async def test_the_end_of_a_task_is_written_as_soon_as_there_is_room(
+    make_chat, monkeypatch, caplog
+):
+    monkeypatch.setattr(live_session, "END_WAITS_S", (0.0, 0.01))
+    chat = await make_chat("allow-all")
+
+    async with refused("checkpoint"):
+        await chat.send("say hi")
+
+        async def has_failed_often():
+            return caplog.text.count("End of task") > 5
+
+        await chat.until(has_failed_often)
+        assert await chat.status() == "running"
+
+    await chat.idle()
