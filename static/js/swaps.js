@@ -41,7 +41,8 @@ function merge(list, fresh) {
 document.addEventListener("htmx:oobBeforeSwap", (event) => {
   const { target, fragment } = event.detail;
   if (target.matches("tool-output")) {
-    event.detail.shouldSwap = !target.finish(fragment);
+    event.detail.shouldSwap = false;
+    target.finish(fragment.firstElementChild);
     return;
   }
   if (target.matches("[data-keyed]")) {

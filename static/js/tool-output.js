@@ -63,18 +63,19 @@ class ToolOutput extends HTMLElement {
     this.draw();
   }
 
-  // Takes the final content; true if the text that is here only had to be completed.
-  finish(fragment) {
+  // Takes the content of the final element: what is here already is only completed.
+  finish(output) {
     this.draw();
     this.isFinal = true;
-    const [final] = fragment.children;
-    const isPlain = fragment.childElementCount === 1 && final.matches("pre");
-    if (!this.live || this.live.cut || !isPlain) return false;
-    const shown = this.live.text;
-    if (!final.textContent.startsWith(shown)) return false;
+    const [final] = output.children;
+    const isPlain = output.childElementCount === 1 && final.matches("pre");
+    const shown = this.live?.text ?? "";
+    if (!this.live || this.live.cut || !isPlain || !final.textContent.startsWith(shown)) {
+      this.replaceChildren(...output.childNodes);
+      return;
+    }
     this.live.add(final.textContent.slice(shown.length));
     this.live.place.setAttribute("aria-label", final.getAttribute("aria-label"));
-    return true;
   }
 
   drawSoon() {

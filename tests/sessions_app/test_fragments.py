@@ -180,7 +180,7 @@ def test_output_is_handed_to_its_element_not_swapped_with_it(record):
         ),
     )
 
-    assert '<tool-output id="call-call_1-output" hx-swap-oob="innerHTML">' in html
+    assert '<tool-output id="call-call_1-output">' in html
     assert "a &lt; b" in html
     assert "exit 0" in html
     assert "<details" not in html
