@@ -7,11 +7,8 @@ database. What cannot be done raises `Refusal`.
 """
 
 from sessions_app.runtime.actions import (
-    archive,
     create_session,
     decide,
-    delete_session,
-    interrupt,
     kill_process,
     processes,
     recall_queued,
@@ -24,6 +21,7 @@ from sessions_app.runtime.actions import (
 )
 from sessions_app.runtime.compaction import compact
 from sessions_app.runtime.configs import ensure_default_project
+from sessions_app.runtime.endings import archive, delete_session, interrupt
 from sessions_app.runtime.feed import Span, item_kind, pending_requests
 from sessions_app.runtime.owner import AlreadyServed, ServerLock
 from sessions_app.runtime.refusal import Refusal, conflict, invalid, not_found

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from asgiref.sync import sync_to_async
 
-from sessions_app.models import ApprovalRequest, CommandSession, Session
-from sessions_app.runtime import supervisor
+from sessions_app.models import ApprovalRequest, CommandSession
+from sessions_app.runtime import family, supervisor
 from sessions_app.runtime.items import kind_of
 from sessions_app.runtime.live_session import LiveSession
 from sessions_app.runtime.output_log import CHUNK, read_chunks, stored_ends
@@ -102,10 +102,7 @@ class Feed:
 
 def pending_requests(session_id: str) -> list[ApprovalRequest]:
     """Return what waits in the session and in its children, oldest first."""
-    requests = ApprovalRequest.objects.filter(decision=None).order_by("id")
-    family = [session_id]
-    family += Session.objects.filter(parent_id=session_id).values_list("id", flat=True)
-    return list(requests.filter(session_id__in=family).select_related("session"))
+    return list(family.pending_of(session_id).select_related("session"))
 
 
 def stored_bindings(session_id: str) -> dict[str, tuple[str, int]]:

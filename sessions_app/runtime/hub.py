@@ -27,11 +27,20 @@ class Watch:
     def __init__(self) -> None:
         self._event = asyncio.Event()
         self.is_state = True
+        self.topics: set[str] = set()
+        self.woken: set[str] = set()  # topics that woke it, until they are taken
 
-    def wake(self, *, state: bool = True) -> None:
+    def wake(self, *, state: bool = True, topic: str | None = None) -> None:
         """Let `wait` return."""
         self.is_state = self.is_state or state
+        if topic is not None:
+            self.woken.add(topic)
         self._event.set()
+
+    def take_woken(self) -> set[str]:
+        """Return the topics that woke it since this was last asked."""
+        woken, self.woken = self.woken, set()
+        return woken
 
     async def wait(self, timeout_s: float = FALLBACK_S) -> bool:
         """Wait for a wake and take it; False when the time ran out."""
@@ -59,18 +68,23 @@ class Hub:
         """Give a watch on the topics for the time of the `with` block."""
         watch = Watch()
         for topic in topics:
-            self._watches[topic].add(watch)
-            if self._layer and len(self._watches[topic]) == 1:
-                self._tasks.spawn(self._join(topic), f"join {topic}")
+            self.follow(watch, topic)
         try:
             yield watch
         finally:
-            for topic in topics:
+            for topic in watch.topics:
                 self._watches[topic].discard(watch)
                 if not self._watches[topic]:
                     del self._watches[topic]
                     if self._layer:
                         self._tasks.spawn(self._leave(topic), f"leave {topic}")
+
+    def follow(self, watch: Watch, topic: str) -> None:
+        """Let one more topic wake the watch, until its `with` block ends."""
+        watch.topics.add(topic)
+        self._watches[topic].add(watch)
+        if self._layer and len(self._watches[topic]) == 1:
+            self._tasks.spawn(self._join(topic), f"join {topic}")
 
     def notify(self, topic: str, *, state: bool = True) -> None:
         """Wake the topic's watchers here and, soon, in the other processes."""
@@ -81,7 +95,7 @@ class Hub:
 
     def _wake(self, topic: str, *, state: bool) -> None:
         for watch in self._watches.get(topic, ()):
-            watch.wake(state=state)
+            watch.wake(state=state, topic=topic)
 
     async def _hint(self, topic: str) -> None:
         await asyncio.sleep(HINT_WINDOW_S)

@@ -22,18 +22,13 @@ from collections import deque
 from collections.abc import Callable
 from itertools import chain, repeat
 
-from django.utils import timezone
-
 from sessions_app.engine import AgentLoop
+from sessions_app.engine.channel import Channel
 from sessions_app.engine.decision import RecordError
 from sessions_app.environment import AbortSignal, Environment
 from sessions_app.llm.client import LLMClient
-from sessions_app.models import (
-    ApprovalRequest,
-    CommandSession,
-    QueuedMessage,
-    Session,
-)
+from sessions_app.models import QueuedMessage, Session
+from sessions_app.runtime import family
 from sessions_app.runtime.approvals import ApprovalDesk, mark_recorded
 from sessions_app.runtime.hub import Hub
 from sessions_app.runtime.items import ItemNames
@@ -70,7 +65,9 @@ class SessionRecorder:
         decided = [
             m.payload for m in messages if isinstance(m.payload, ApprovalDecision)
         ]
-        also = mark_recorded(live.session_id, decided) if decided else None
+        also = None
+        if decided:
+            also = mark_recorded(live.session_id, decided, is_running=live.is_running)
         await live.append(*messages, also=also)
 
 
@@ -78,9 +75,16 @@ class LiveSession:
     """A session that is loaded in this process."""
 
     def __init__(
-        self, session: Session, *, owner_id: str, writer: TraceWriter, hub: Hub
+        self,
+        session: Session,
+        *,
+        owner_id: str,
+        writer: TraceWriter,
+        hub: Hub,
+        is_running: family.IsRunning,
     ) -> None:
         self.session_id: str = session.pk
+        self.is_running = is_running  # of any session of this process
         self.trace_id: int = session.trace_id
         self._project_topic = f"project:{session.project.slug}"
         self.writer = writer
@@ -104,6 +108,8 @@ class LiveSession:
         self.trouble: str = ""  # why the last task stopped without a record of it
         self.outcome: StopReason | None = None  # of the last task
         self.used_at = time.monotonic()
+        self.has_task = False  # False as soon as the row says that it has ended
+        self.listeners: set[Channel[OmniMessage]] = set()  # of the running task
         self._is_closing = False
         self._is_free = asyncio.Event()
         self._is_free.set()
@@ -118,6 +124,13 @@ class LiveSession:
         """Return whether a task runs."""
         return self._signal is not None
 
+    @property
+    def is_in_use(self) -> bool:
+        """Return whether something runs here: a task, a command, a subagent."""
+        env = self.environment
+        found = [*env.processes(), *env.subagents()] if env else []
+        return self.is_busy or any(row["running"] for row in found)
+
     def run(self, *, aborted: bool = False, compacts: bool = False) -> None:
         """Work off what is queued, or go on with a turn that came back.
 
@@ -125,6 +138,7 @@ class LiveSession:
         """
         self.trouble, self.outcome = "", None
         self._is_free.clear()
+        self.has_task = True
         self._signal = AbortSignal()
         if aborted:
             self._signal.abort()
@@ -139,7 +153,7 @@ class LiveSession:
         """Stop the running task; False when none runs."""
         if self._signal is None:
             return False
-        if self.desk:
+        if self.desk and not self._signal.aborted:
             self.desk.stopped_by = username
         self._signal.abort()
         return True
@@ -175,27 +189,9 @@ class LiveSession:
         if isinstance(payload, RequestBegin):
             self._request_seqs.append(event.seq)
         if isinstance(payload, ToolCallOutput):
-            self.sink.bindings.pop(payload.tool_call_id, None)
-            await self._settle_output(payload)
+            await self.sink.settle(payload)
         elif item and item in self.log.items:
             await self.log.close(item)
-
-    async def _settle_output(self, output: ToolCallOutput) -> None:
-        """Let go of an output's log as far as the complete message replaces it."""
-        span = output.details.get("log")
-        process_id = output.details.get("process_id")
-        if process_id and output.details.get("running") is False:
-            ended = CommandSession.objects.filter(pk=process_id)
-            await ended.aupdate(exit_told=True)
-        if not span:
-            await self.log.close(output.tool_call_id)
-        elif not output.details.get("running"):
-            item = self.log.items.get(span["item"])
-            is_whole = item is None or (span["start"], span["stop"]) == (0, item.stop)
-            if is_whole and not output.details.get("truncated"):
-                await self.log.close(span["item"])
-            else:
-                await self.log.retire(span["item"])
 
     async def _pump(self, signal: AbortSignal, *, compacts: bool) -> None:
         goes_on = True
@@ -213,7 +209,8 @@ class LiveSession:
         if self.trouble:
             self.outcome = StopReason.FAILED
             self.loop = None  # its history may be ahead of the record: fold it anew
-        self._signal = None
+        self._signal, self.has_task = None, False
+        self._dismiss_listeners()
         self._is_free.set()
         self.used_at = time.monotonic()
         self.hub.notify(self.session_id)
@@ -224,6 +221,8 @@ class LiveSession:
         work = self.loop.compact if compacts else self.loop.run
         async with contextlib.aclosing(work(signal=signal)) as messages:
             async for message in messages:
+                for listener in self.listeners:
+                    listener.put(message)
                 if message.is_partial:
                     self._take_piece(message)
                     continue
@@ -255,12 +254,9 @@ class LiveSession:
                 return
             if signal.aborted:
                 back_to_draft(self.session_id)
+            self.has_task = False
             # After a failed record a card may still be open: it stays decidable.
-            pending = ApprovalRequest.objects.filter(
-                session_id=self.session_id, decision=None
-            )
-            status = "waiting" if pending.exists() else "idle"
-            rows.update(status=status, last_activity_at=timezone.now())
+            family.show_ended(self.session_id, is_running=self.is_running)
 
         for wait_s in chain(END_WAITS_S, repeat(END_WAITS_S[-1])):
             if self._is_closing:
@@ -275,6 +271,10 @@ class LiveSession:
             return goes_on
         return False
 
+    def _dismiss_listeners(self) -> None:
+        while self.listeners:
+            self.listeners.pop().close()
+
     async def aclose(self) -> None:
         """Stop at once, without settling anything: recovery does that.
 
@@ -286,6 +286,7 @@ class LiveSession:
             self.desk.is_closed = True
             self.hub.notify(self.session_id)
         await self._tasks.cancel()
+        self._dismiss_listeners()
         if self.environment:
             await self.environment.aclose()
         await self.sink.aclose()

@@ -14,7 +14,7 @@ from sessions_app.runtime.hub import Hub
 from sessions_app.runtime.output_log import OutputLog
 from sessions_app.runtime.tasks import TaskSet
 from traces_app.omnimessage import event
-from traces_app.omnimessage.payloads import ProcessEvicted
+from traces_app.omnimessage.payloads import ProcessEvicted, ToolCallOutput
 
 
 class SessionSink:
@@ -101,6 +101,24 @@ class SessionSink:
             signal=change.signal or "",
             ended_at=timezone.now(),
         )
+
+    async def settle(self, output: ToolCallOutput) -> None:
+        """Let go of an output's log as far as the complete message replaces it."""
+        self.bindings.pop(output.tool_call_id, None)
+        span = output.details.get("log")
+        process_id = output.details.get("process_id")
+        if process_id and output.details.get("running") is False:
+            ended = CommandSession.objects.filter(pk=process_id)
+            await ended.aupdate(exit_told=True)
+        if not span:
+            await self._log.close(output.tool_call_id)
+        elif not output.details.get("running"):
+            item = self._log.items.get(span["item"])
+            is_whole = item is None or (span["start"], span["stop"]) == (0, item.stop)
+            if is_whole and not output.details.get("truncated"):
+                await self._log.close(span["item"])
+            else:
+                await self._log.retire(span["item"])
 
     async def aclose(self) -> None:
         """Wait for the rows of processes that have ended."""

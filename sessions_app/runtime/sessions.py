@@ -16,11 +16,12 @@ from sessions_app.config.project_config import ModelEntry, ProjectConfig
 from sessions_app.models import (
     Agent,
     ApprovalMode,
+    ApprovalRequest,
     Project,
     QueuedMessage,
     Session,
 )
-from sessions_app.runtime import configs
+from sessions_app.runtime import configs, family
 from sessions_app.runtime.refusal import conflict, invalid, not_found
 from traces_app import writer
 from traces_app.models import Trace
@@ -49,9 +50,9 @@ class Wish:
 def create(project: Project, user: Any, wish: Wish) -> Session:
     """Make a session with its Trace; raises `Refusal` naming the field."""
     config, project_version = configs.current(project)
-    agent = _agent(project, config, wish.agent)
+    agent = find_agent(project, config, wish.agent)
     agent_config, agent_version = configs.current_agent(agent)
-    model = _model(config, wish.model)
+    model = find_model(config, wish.model)
     level = wish.thinking_level or agent_config.model.thinking_level
     if level is not None and level not in LEVELS:
         raise invalid(
@@ -88,14 +89,15 @@ def create(project: Project, user: Any, wish: Wish) -> Session:
             created_by=user if username else None,
         )
         writer.append(
-            trace.pk, _opening(session, model, agent_config.system_prompt, version)
+            trace.pk, opening(session, model, agent_config.system_prompt, version)
         )
     return session
 
 
-def _opening(
+def opening(
     session: Session, model: ModelEntry, system_prompt: str, version: dict[str, int]
 ) -> list[OmniMessage]:
+    """Return the messages every Trace begins with."""
     meta = SessionMeta(
         session_id=session.pk,
         provider=model.provider,
@@ -103,6 +105,7 @@ def _opening(
         model_context_window=model.context_window,
         system_prompt=system_prompt,
         workspace=session.workspace,
+        source="subagent" if session.parent_id else None,
     )
     return [OmniMessage(payload=meta), event(ConfigInForce(version=version))]
 
@@ -112,7 +115,8 @@ def new_session_id() -> str:
     return f"session-{timezone.now():%Y-%m-%d-%H-%M-%S}-{secrets.token_hex(4)}"
 
 
-def _agent(project: Project, config: ProjectConfig, name: str | None) -> Agent:
+def find_agent(project: Project, config: ProjectConfig, name: str | None) -> Agent:
+    """Return the agent of that name, the default one for None; raises `Refusal`."""
     name = name or config.default_agent
     agent = Agent.objects.filter(project=project, name=name).first()
     if agent is None:
@@ -121,7 +125,8 @@ def _agent(project: Project, config: ProjectConfig, name: str | None) -> Agent:
     return agent
 
 
-def _model(config: ProjectConfig, name: str | None) -> ModelEntry:
+def find_model(config: ProjectConfig, name: str | None) -> ModelEntry:
+    """Return the model `PROVIDER/ID`, the default one for None; raises `Refusal`."""
     name = name or config.default_model
     for entry in config.models:
         if f"{entry.provider}/{entry.model_id}" == name:
@@ -181,7 +186,9 @@ def enqueue(
             raise not_found(f"The session {session_id}")
         if session.is_archived:
             raise conflict("archived", "The session is archived: unarchive it first.")
-        runs = session.status == "waiting" or (session.status == "running" and is_busy)
+        pending = ApprovalRequest.objects.filter(session=session, decision=None)
+        is_waiting = session.status == "waiting"
+        runs = session.status != "idle" and is_busy or is_waiting and pending.exists()
         if runs and not queue:
             raise conflict(
                 "busy",
@@ -194,7 +201,9 @@ def enqueue(
         title = session.title or first_line(text)
         changes: dict[str, Any] = {"last_activity_at": timezone.now(), "title": title}
         if not runs:
-            changes |= {"status": "running", "draft": ""}
+            # A subagent's call may go on waiting while the task runs.
+            has_cards = is_waiting and family.pending_of(session_id).exists()
+            changes |= {"status": "waiting" if has_cards else "running", "draft": ""}
         rows.update(**changes)
         if title != session.title:
             Trace.objects.filter(pk=session.trace_id).update(title=title)

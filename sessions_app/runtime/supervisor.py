@@ -26,6 +26,7 @@ from sessions_app.runtime.hub import Hub
 from sessions_app.runtime.live_session import LiveSession
 from sessions_app.runtime.owner import OwnerLock, bury, dead_owners, is_alive
 from sessions_app.runtime.refusal import conflict, not_found
+from sessions_app.runtime.subagents import ChildSpawner
 from sessions_app.runtime.tasks import TaskSet
 from traces_app.omnimessage.payloads import DecisionVia
 from traces_app.writer import TraceWriter
@@ -48,6 +49,7 @@ class Supervisor:
         self.starting: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._opening: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._tasks = TaskSet()
+        self.is_stopping = False
 
     async def start(self) -> None:
         """Take the lock, recover, and look after sessions from now on."""
@@ -63,6 +65,7 @@ class Supervisor:
 
     async def stop(self) -> None:
         """End everything this process runs; what was open is recovered at once."""
+        self.is_stopping = True
         await self._tasks.cancel()
         closing = [live.aclose() for live in self.live.values()]
         for result in await asyncio.gather(*closing, return_exceptions=True):
@@ -82,10 +85,19 @@ class Supervisor:
             if live is None:
                 session = await sync_to_async(self._claim)(session_id)
                 live = LiveSession(
-                    session, owner_id=self.lock.id, writer=self.writer, hub=self.hub
+                    session,
+                    owner_id=self.lock.id,
+                    writer=self.writer,
+                    hub=self.hub,
+                    is_running=self.is_running,
                 )
             if not live.is_busy:
-                await assembly.prepare_live(live, self.lock.id, via=self.via)
+                await assembly.prepare_live(
+                    live,
+                    self.lock.id,
+                    via=self.via,
+                    spawner=ChildSpawner(self, live),
+                )
             self.live[session_id] = live
             live.used_at = time.monotonic()
             return live
@@ -102,6 +114,11 @@ class Supervisor:
             await assembly.record_config(live)
             if not live.is_busy:
                 live.run(aborted=aborted)
+
+    def is_running(self, session_id: str) -> bool:
+        """Return whether a task of the session runs here and has not ended."""
+        live = self.live.get(session_id)
+        return live is not None and live.has_task
 
     async def drop(self, session_id: str) -> None:
         """Close a live session and give its row up."""
@@ -146,8 +163,7 @@ class Supervisor:
         live = self.live.get(session_id)
         if live is None or time.monotonic() - live.used_at <= IDLE_S:
             return False
-        processes = live.environment.processes() if live.environment else []
-        return not live.is_busy and not any(p["running"] for p in processes)
+        return not live.is_in_use
 
 
 def has_news(session_id: str) -> bool:
