@@ -1,18 +1,22 @@
-"""Images in a session's composer, until the message they belong to is sent."""
+"""Images of messages that are not on record yet: in the composer, or in the queue."""
 
 from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
 
-from sessions_app.models.session import Session
+from sessions_app.models.session import QueuedMessage, Session
 
 
 class AttachedImage(models.Model):
-    """One image of the draft; like its text it survives reload, crash and device."""
+    """One image; like a draft's text it survives reload, crash and change of device."""
 
     session = models.ForeignKey(
         Session, on_delete=models.CASCADE, related_name="attached_images"
+    )
+    # Null: it stands in the composer.
+    message = models.ForeignKey(
+        QueuedMessage, null=True, on_delete=models.CASCADE, related_name="images"
     )
     name = models.CharField(max_length=200)
     url = models.TextField()  # data:

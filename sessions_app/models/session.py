@@ -101,7 +101,6 @@ class QueuedMessage(models.Model):
         Session, on_delete=models.CASCADE, related_name="queued_messages"
     )
     text = models.TextField()
-    images = models.JSONField(default=list)  # data: URLs
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL
     )

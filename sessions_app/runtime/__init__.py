@@ -20,9 +20,11 @@ from sessions_app.runtime.actions import (
     start_task,
 )
 from sessions_app.runtime.compaction import compact
+from sessions_app.runtime.attaching import attach_images, detach_image
 from sessions_app.runtime.configs import ensure_default_project
 from sessions_app.runtime.endings import archive, delete_session, interrupt
 from sessions_app.runtime.feed import Span, item_kind, pending_requests
+from sessions_app.runtime.images import Upload, check_upload, in_composer, sees_images
 from sessions_app.runtime.owner import AlreadyServed, ServerLock
 from sessions_app.runtime.refusal import Refusal, conflict, invalid, not_found
 from sessions_app.runtime.sessions import Wish
@@ -54,15 +56,20 @@ __all__ = [
     "ServerSentEvent",
     "Snapshot",
     "Span",
+    "Upload",
     "Wish",
     "archive",
+    "attach_images",
     "call_events",
+    "check_upload",
     "compact",
     "conflict",
     "create_session",
     "decide",
     "delete_session",
+    "detach_image",
     "ensure_default_project",
+    "in_composer",
     "interrupt",
     "invalid",
     "item_kind",
@@ -78,6 +85,7 @@ __all__ = [
     "retry_now",
     "send_input",
     "save_draft",
+    "sees_images",
     "set_mode",
     "snapshot",
     "start_supervisor",

@@ -6,7 +6,7 @@ on them; what cannot be done raises `Refusal` and changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from sessions_app.runtime.reach import (
     username,
     wake,
 )
+from sessions_app.runtime.images import load_images
 from sessions_app.runtime.refusal import conflict, invalid, not_found
 from sessions_app.runtime.sessions import Wish
 from sessions_app.runtime.snapshot import process_list
@@ -44,22 +45,28 @@ async def start_task(
     *,
     text: str,
     images: Sequence[str] = (),
+    attached: Collection[int] = (),
     user: Any = None,
     queue: bool = False,
 ) -> bool:
-    """Take a message, durably; True when it started a task, False when it waits."""
+    """Take a message, durably; True when it started a task, False when it waits.
+
+    `images` are data: or http(s) URLs, `attached` ids of images in the composer.
+    """
     owner = supervisor.current()
     if (await find_session(session_id)).parent_id:
         raise conflict(
             "follows_parent",
             "A subagent takes its tasks from the session it works for: write there.",
         )
+    loaded = await load_images(session_id, images)
     async with owner.starting[session_id]:
         live = await owner.open(session_id)
         starts = await sync_to_async(sessions.enqueue)(
             session_id,
             text=text,
-            images=list(images),
+            images=loaded,
+            attached=attached,
             user=user if user is not None and user.pk else None,
             queue=queue,
             is_busy=live.is_busy,

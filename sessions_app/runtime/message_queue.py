@@ -8,6 +8,7 @@ from functools import partial
 
 from sessions_app.engine.blocks import BLOCK_END, BLOCK_HEAD
 from sessions_app.models import CommandSession, ProcessState, QueuedMessage, Session
+from sessions_app.runtime import images
 from sessions_app.runtime.approvals import Append
 from traces_app.omnimessage import OmniMessage, image_url, user_text
 
@@ -25,7 +26,7 @@ class MessageQueue:
         queued = QueuedMessage.objects.filter(session_id=self._session_id)
         for row in [row async for row in queued]:
             taken += await self._tell_ended()
-            messages = queued_messages(row)
+            messages = await queued_messages(row)
             with contextlib.suppress(QueuedMessage.DoesNotExist):
                 await self._append(*messages, also=partial(claim, row))
                 taken += messages
@@ -49,9 +50,10 @@ class MessageQueue:
         return [block]
 
 
-def queued_messages(row: QueuedMessage) -> list[OmniMessage]:
+async def queued_messages(row: QueuedMessage) -> list[OmniMessage]:
     """Return a queued row as the messages a task starts with."""
-    return [user_text(row.text), *(image_url(image) for image in row.images)]
+    urls = row.images.values_list("url", flat=True)
+    return [user_text(row.text), *[image_url(url) async for url in urls]]
 
 
 def ended_block(rows: Sequence[CommandSession]) -> OmniMessage:
@@ -69,8 +71,14 @@ def ended_block(rows: Sequence[CommandSession]) -> OmniMessage:
 
 def claim(row: QueuedMessage) -> None:
     """Take the row, or raise `DoesNotExist` when it was recalled meanwhile."""
-    if not QueuedMessage.objects.filter(pk=row.pk).delete()[0]:
+    if not remove(row):
         raise QueuedMessage.DoesNotExist
+
+
+def remove(row: QueuedMessage) -> bool:
+    """Delete the row and its images; return whether it was there still."""
+    _, deleted = QueuedMessage.objects.filter(pk=row.pk).delete()
+    return deleted.get(QueuedMessage._meta.label, 0) > 0
 
 
 def back_to_draft(session_id: str) -> None:
@@ -81,4 +89,5 @@ def back_to_draft(session_id: str) -> None:
         texts = [session.draft, *(row.text for row in rows)]
         session.draft = "\n\n".join(text for text in texts if text)
         session.save(update_fields=["draft"])
+        images.take_back(rows)
         QueuedMessage.objects.filter(pk__in=[row.pk for row in rows]).delete()

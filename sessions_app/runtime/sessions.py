@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from sessions_app.config.project_config import ModelEntry, ProjectConfig
+from sessions_app.environment.images import Image
 from sessions_app.models import (
     Agent,
     ApprovalMode,
@@ -22,6 +24,8 @@ from sessions_app.models import (
     Session,
 )
 from sessions_app.runtime import configs, family
+from sessions_app.runtime.images import give, take_back
+from sessions_app.runtime.message_queue import remove
 from sessions_app.runtime.refusal import conflict, invalid, not_found
 from traces_app import writer
 from traces_app.models import Trace
@@ -31,7 +35,6 @@ from traces_app.omnimessage.payloads import ConfigInForce, SessionMeta
 TITLE_LENGTH = 60
 LEVELS = ("none", "low", "medium", "high", "xhigh", "max")
 MAX_TEXT = 1024 * 1024  # characters of one message
-MAX_IMAGES = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,18 +170,19 @@ def enqueue(
     session_id: str,
     *,
     text: str,
-    images: list[str],
     user: Any,
     queue: bool,
     is_busy: bool,
+    images: Sequence[Image] = (),
+    attached: Collection[int] = (),
 ) -> bool:
     """Store a message as a queued row; True when it starts a task.
 
     `is_busy` is what the live session says: a row that still reads running although
     nothing runs is taken over. Raises `Refusal` 409 `busy` when a task runs and the
-    caller does not queue.
+    caller does not queue. `attached` are ids of images in the composer.
     """
-    _check_message(text, images)
+    _check_message(text, has_images=bool(images or attached))
     with transaction.atomic():
         rows = Session.objects.select_for_update().filter(pk=session_id)
         session = rows.filter(deleted_at=None).first()
@@ -195,9 +199,11 @@ def enqueue(
                 "A task of this session is running or waits for a decision. "
                 "Queue the message, or stop the task first.",
             )
-        QueuedMessage.objects.create(
-            session=session, text=text, images=images, created_by=user
+        message = QueuedMessage.objects.create(
+            session=session, text=text, created_by=user
         )
+        count = give(message, images=images, attached=attached)
+        _check_message(text, has_images=count > 0)
         title = session.title or first_line(text)
         changes: dict[str, Any] = {"last_activity_at": timezone.now(), "title": title}
         if not runs:
@@ -210,8 +216,8 @@ def enqueue(
     return not runs
 
 
-def _check_message(text: str, images: list[str]) -> None:
-    if not text.strip() and not images:
+def _check_message(text: str, *, has_images: bool) -> None:
+    if not text.strip() and not has_images:
         raise invalid("text", "The message is empty: write what the agent should do.")
     if len(text) > MAX_TEXT:
         raise invalid(
@@ -219,11 +225,6 @@ def _check_message(text: str, images: list[str]) -> None:
             f"The message has {len(text):,} characters; {MAX_TEXT:,} are allowed. "
             "Put the text into a file of the workspace and name it instead.",
         )
-    if len(images) > MAX_IMAGES:
-        raise invalid("images", f"{len(images)} images; {MAX_IMAGES} are allowed.")
-    for image in images:
-        if not image.startswith(("data:image/", "https://", "http://")):
-            raise invalid("images", "An image is a data: or http(s) URL.")
 
 
 def first_line(text: str) -> str:
@@ -233,8 +234,14 @@ def first_line(text: str) -> str:
 
 
 def recall(session_id: str, queued_id: int) -> str:
-    """Take a queued message back and return its text; 409 once it was delivered."""
+    """Take a queued message back, its images into the composer; return its text.
+
+    409 once it was delivered.
+    """
     row = QueuedMessage.objects.filter(session_id=session_id, pk=queued_id).first()
-    if row is None or not QueuedMessage.objects.filter(pk=row.pk).delete()[0]:
-        raise conflict("delivered", "The message was delivered already.")
+    with transaction.atomic():
+        if row is not None:
+            take_back([row])
+        if row is None or not remove(row):
+            raise conflict("delivered", "The message was delivered already.")
     return row.text
