@@ -19,8 +19,8 @@ from sessions_app.runtime.actions import (
     set_mode,
     start_task,
 )
-from sessions_app.runtime.compaction import compact
 from sessions_app.runtime.attaching import attach_images, detach_image
+from sessions_app.runtime.compaction import compact
 from sessions_app.runtime.configs import ensure_default_project
 from sessions_app.runtime.endings import archive, delete_session, interrupt
 from sessions_app.runtime.feed import Span, item_kind, pending_requests

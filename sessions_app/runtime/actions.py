@@ -14,6 +14,7 @@ from asgiref.sync import sync_to_async
 
 from sessions_app.models import ApprovalRequest, CommandSession, Project, Session
 from sessions_app.runtime import decisions, family, sessions, supervisor
+from sessions_app.runtime.images import load_images
 from sessions_app.runtime.reach import (
     append,
     find_session,
@@ -22,7 +23,6 @@ from sessions_app.runtime.reach import (
     username,
     wake,
 )
-from sessions_app.runtime.images import load_images
 from sessions_app.runtime.refusal import conflict, invalid, not_found
 from sessions_app.runtime.sessions import Wish
 from sessions_app.runtime.snapshot import process_list
