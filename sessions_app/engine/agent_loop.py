@@ -151,7 +151,12 @@ class _Run:
         self._loop = loop
         self._history = loop.history
         self._stop = AbortSignal()
-        self._tape = Tape(record=loop._record, history=loop.history, stream=stream)
+        self._tape = Tape(
+            record=loop._record,
+            history=loop.history,
+            stream=stream,
+            price_of=loop._requests.price_of,
+        )
         self._turns = Turns(
             requests=loop._requests,
             tools=loop._tools,

@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
+from sessions_app.config.price import add_usd
 from sessions_app.engine.messages import (
     add_usage,
     call_id,
@@ -46,6 +47,7 @@ class History:
     pending: list[OmniMessage] = field(default_factory=list)  # user messages
     unfinished: list[OmniMessage] = field(default_factory=list)
     usage: p.Usage = field(default_factory=p.Usage)  # of the whole session
+    spent_usd: float | None = None  # as far as the models had a price
     context_tokens: int = 0  # size of the last completed request
     turns: int = 0  # completed requests since a person last wrote
     segment_turns: int = 0  # completed requests in this model context
@@ -202,6 +204,7 @@ class History:
 
     def _on_usage(self, _: OmniMessage, payload: p.TokenUsage) -> None:
         self.usage = add_usage(self.usage, payload.request)
+        self.spent_usd = add_usd(self.spent_usd, payload.request_usd)
         if self._awaits_usage and payload.tool_call_id is None:
             self.context_tokens = payload.request.total
             self._awaits_usage = False

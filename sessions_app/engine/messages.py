@@ -26,6 +26,7 @@ def add_usage(one: p.Usage, other: p.Usage) -> p.Usage:
         cache_write=cache_write,
         output=output,
         total=cache_read + cache_write + output,
+        input=one.input + other.input,
     )
 
 

@@ -30,6 +30,11 @@ class ModelRequests:
     options: LoopOptions
     ladder: Ladder
 
+    def price_of(self, model: str | None) -> Mapping[str, float]:
+        """Return the prices of a model, of the session's own for None."""
+        name = model or f"{self.llm.provider}/{self.llm.model_id}"
+        return self.options.prices.get(name, {})
+
     def build(
         self,
         messages: Sequence[OmniMessage],

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,3 +21,5 @@ class LoopOptions:
     max_session_turns: int | None = None  # requests per context; None: no limit
     compaction_mode: str = "summary"  # or "off"
     compaction_prompt: str | None = None  # None: the one in compaction.py
+    # PROVIDER/ID: US dollars per million tokens, by kind; see config/price.py.
+    prices: Mapping[str, Mapping[str, float]] = field(default_factory=dict)

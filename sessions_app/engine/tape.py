@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from sessions_app.config.price import add_usd, cost_usd
 from sessions_app.engine.channel import Channel
 from sessions_app.engine.decision import Recorder
 from sessions_app.engine.history import History
@@ -14,6 +15,13 @@ from sessions_app.engine.messages import add_usage
 from traces_app.omnimessage import OmniMessage, event
 from traces_app.omnimessage import payloads as p
 from traces_app.omnimessage.codec import dumps, loads
+
+# What a model costs; None names the session's own. No price: an empty mapping.
+PriceOf = Callable[[str | None], Mapping[str, float]]
+
+
+def _no_price(_: str | None) -> Mapping[str, float]:
+    return {}
 
 
 class _Entry:
@@ -34,9 +42,15 @@ class Tape:
     """
 
     def __init__(
-        self, *, record: Recorder, history: History, stream: Channel[OmniMessage]
+        self,
+        *,
+        record: Recorder,
+        history: History,
+        stream: Channel[OmniMessage],
+        price_of: PriceOf = _no_price,
     ) -> None:
         self.history = history
+        self._price_of = price_of
         self._record = record
         self._stream = stream
         self._entries: deque[_Entry] = deque()
@@ -79,19 +93,29 @@ class Tape:
         It is to be recorded before anything else is awaited: then each total holds
         those of the events before it.
         """
-        session = self.history.usage
-        for entry in self._entries:
-            for message in entry.messages:
-                if isinstance(message.payload, p.TokenUsage):
-                    session = add_usage(session, message.payload.request)
-        request = add_usage(request, p.Usage())
+        cost = cost_usd(request, self._price_of(model))
+        counts = add_usage(replace(request, input=0), p.Usage())
+        session, spent = self._used()
         counted = p.TokenUsage(
-            session=add_usage(session, request),
-            request=request,
+            session=add_usage(session, counts),
+            request=counts,
             tool_call_id=tool_call_id,
             model=model,
+            input_tokens=request.input,
+            request_usd=cost,
+            session_usd=add_usd(spent, cost),
         )
         return event(counted)
+
+    def _used(self) -> tuple[p.Usage, float | None]:
+        """Return what the session used in all, events on their way included."""
+        usage, spent = self.history.usage, self.history.spent_usd
+        for entry in self._entries:
+            for message in entry.messages:
+                if isinstance(payload := message.payload, p.TokenUsage):
+                    usage = add_usage(usage, payload.request)
+                    spent = add_usd(spent, payload.request_usd)
+        return usage, spent
 
     async def piece(self, message: OmniMessage) -> None:
         """Show a streaming piece, or a child's message; neither is recorded."""

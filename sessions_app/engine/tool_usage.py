@@ -21,6 +21,7 @@ def usage_of_tool(output: OmniMessage, tape: Tape) -> list[OmniMessage]:
         cache_read=_count(use.get("cache_read")),
         cache_write=_count(use.get("cache_write")),
         output=_count(use.get("output")),
+        input=_count(use.get("input")),
     )
     model = use.get("model")
     return [

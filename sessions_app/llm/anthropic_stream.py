@@ -149,8 +149,13 @@ def _is_object(arguments: Any) -> bool:
 def _usage(counts: Mapping[str, int]) -> Usage:
     """Count input that the cache did not hold as written to it, marked or not."""
     read = counts.get("cache_read_input_tokens", 0)
-    write = counts.get("cache_creation_input_tokens", 0) + counts.get("input_tokens", 0)
+    plain = counts.get("input_tokens", 0)
+    write = counts.get("cache_creation_input_tokens", 0) + plain
     output = counts.get("output_tokens", 0)
     return Usage(
-        cache_read=read, cache_write=write, output=output, total=read + write + output
+        cache_read=read,
+        cache_write=write,
+        output=output,
+        total=read + write + output,
+        input=plain,
     )

@@ -130,7 +130,7 @@ def _usage(request: ModelRequest, written: int) -> p.Usage:
     read = _bytes(request.system_prompt) + sum(map(_size, request.messages))
     read = read // BYTES_PER_TOKEN
     output = written // BYTES_PER_TOKEN
-    return p.Usage(cache_write=read, output=output, total=read + output)
+    return p.Usage(cache_write=read, output=output, total=read + output, input=read)
 
 
 def _size(message: OmniMessage) -> int:

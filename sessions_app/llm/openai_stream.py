@@ -122,4 +122,5 @@ def _usage(usage: Mapping[str, Any]) -> Usage:
         cache_write=prompt - cached,
         output=output,
         total=prompt + output,
+        input=prompt - cached,
     )

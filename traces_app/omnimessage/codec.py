@@ -25,6 +25,7 @@ _JSON_NAMES: dict[type[p.Payload], dict[str, str]] = {
 }
 # Fields written even when empty or None: the protocol names them without "?".
 _ALWAYS = {"details", "decided_by", "workdir", "by"}
+_COUNTS = ("cache_read", "cache_write", "output", "total")  # of a Usage
 # An escape in JSON text, told apart from an escaped backslash before "u0000".
 _ESCAPED_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 # NUL, or one half of a surrogate pair.
@@ -99,7 +100,7 @@ def payload_to_dict(payload: p.Payload) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, p.Usage):
-        return dataclasses.asdict(value)
+        return {name: getattr(value, name) for name in _COUNTS}
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     if isinstance(value, Mapping):
@@ -211,10 +212,12 @@ def _checked_scalar(path: str, value: Any, hint: Any) -> Any:
     if hint is p.Usage:
         if not isinstance(value, dict):
             raise CodecError(f"{path}: expected an object, found {_name_of(value)}")
-        counts = {f.name: value.get(f.name, 0) for f in dataclasses.fields(p.Usage)}
+        counts = {name: value.get(name, 0) for name in _COUNTS}
         return p.Usage(
             **{k: _checked_scalar(f"{path}.{k}", v, int) for k, v in counts.items()}
         )
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
     if hint is int and isinstance(value, float) and math.isfinite(value):
         value = int(value) if value == int(value) else value
     if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from traces_app.omnimessage.payload_base import Json, Payload, StopReason
@@ -26,12 +26,18 @@ class RequestEnd(Payload):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens: total = cache_read + cache_write + output."""
+    """Tokens: total = cache_read + cache_write + output.
+
+    `input` is the part of `cache_write` that was written to no cache. The protocol's
+    object does not have it: it stands beside, see `TokenUsage.input_tokens`, and two
+    usages that differ in nothing else are equal.
+    """
 
     cache_read: int = 0
     cache_write: int = 0
     output: int = 0
     total: int = 0
+    input: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +48,9 @@ class TokenUsage(Payload):
     # Set when a tool of the call asked another model (PROVIDER/ID) than the session's.
     tool_call_id: str | None = None
     model: str | None = None
+    input_tokens: int = 0  # of `request.cache_write`: written to no cache
+    request_usd: float | None = None  # None: the model has no price
+    session_usd: float | None = None  # accumulated like `session`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

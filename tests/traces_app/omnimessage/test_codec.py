@@ -42,7 +42,8 @@ def values_of(hint) -> st.SearchStrategy:
         return USAGE
     if hint is p.StopReason:
         return st.sampled_from(p.StopReason)
-    return {str: TEXT, int: st.integers(0, 2**40)}[hint]
+    numbers = st.floats(0, 1e6, allow_nan=False)
+    return {str: TEXT, int: st.integers(0, 2**40), float: numbers}[hint]
 
 
 @st.composite
