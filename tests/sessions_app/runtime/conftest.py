@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +12,10 @@ from asgiref.sync import sync_to_async
 
 from sessions_app import runtime
 from sessions_app.models import ApprovalRequest, Session
+from sessions_app.runtime import configs
+from tests.fakes import ScriptedServer
+from tests.sessions_app.environment.web_server import WebServer
+from tests.sessions_app.runtime.image_stories import WIRES
 from traces_app import reader
 
 WAIT_S = 20
@@ -92,3 +97,42 @@ def make_chat(supervisor, project, project_admin):
         return Chat(session, project_admin)
 
     return make
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    """A model provider that plays a script."""
+    with ScriptedServer() as server:
+        yield server
+
+
+@pytest.fixture
+def web() -> Iterator[WebServer]:
+    """A web server on loopback."""
+    with WebServer() as server:
+        yield server
+
+
+@pytest.fixture
+def offer(project, server):
+    """Offer `lab-<wire>/eyes` (sees) and `lab-<wire>/words` (does not)."""
+
+    async def save(**more: Any) -> None:
+        urls = {"openai": server.openai_url, "anthropic": server.anthropic_url}
+        models = [
+            {
+                "provider": f"lab-{wire}",
+                "model_id": name,
+                "vision": name == "eyes",
+                "base_url": urls[wire],
+                "protocol": wire,
+            }
+            for wire in WIRES
+            for name in ("eyes", "words")
+        ]
+        document = {"default_agent": "default_agent", "models": models, **more}
+        text = json.dumps(document)
+        _, number = await sync_to_async(configs.document_text)(project)
+        await sync_to_async(configs.save)(project, text, base_version=number)
+
+    return save
