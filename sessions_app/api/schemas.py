@@ -14,7 +14,7 @@ MAX_SEQ = 2**63 - 1
 def _storable(text: str) -> str:
     if "\x00" in text:
         raise ValueError("must not hold a NUL character")
-    if any("\ud800" <= character <= "\udfff" for character in text):
+    if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
         raise ValueError("must not hold half a surrogate pair")
     return text
 
@@ -57,7 +57,12 @@ class TaskIn(Input):
 
     text: CleanText
     images: Annotated[
-        list[CleanText], Field(description="data: or http(s) URLs", max_length=20)
+        list[CleanText],
+        Field(
+            description="data: or http(s) URLs of PNG, JPEG, GIF or WebP images, "
+            "5 MB each, 20 MB together",
+            max_length=20,
+        ),
     ] = []
     queue: Annotated[bool, Field(description="wait for a running task's turn")] = False
 
