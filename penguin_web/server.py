@@ -33,6 +33,9 @@ reactor: Any = twisted_reactor
 
 STOP_S = 15  # longer than any grace period of a command; then the process ends anyway
 CANCEL_S = 2
+# One event of a page is one message, however long the text in it. What comes in is
+# bound by Daphne's limit for a frame, 1 MiB.
+MOST_SENT = 64 * 1024**2
 
 Step = Callable[[], Coroutine[Any, Any, object]]
 
@@ -83,6 +86,7 @@ class WebServer(Server):  # type: ignore[misc] # Daphne is untyped
             signal_handlers=False,
             ready_callable=self._begin,
             websocket_timeout=-1,  # a page may stay open for days
+            websocket_max_message_size=MOST_SENT,
             server_name="penguin",
         )
         self.endpoints: list[str] = []

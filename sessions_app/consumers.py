@@ -27,6 +27,9 @@ from sessions_app.runtime.viewer import (
 
 logger = logging.getLogger(__name__)
 
+# Applications may close with 1000 or with codes from 3000 on, nothing between.
+NONSENSE = 4400
+FAULT = 4500
 FORBIDDEN = 4404  # the session is not there, or not for this person
 LIST_S = 0.5  # a project's list is refreshed at most this often
 BEAT_S = 4.0  # a page that hears nothing for two beats connects anew
@@ -67,8 +70,8 @@ class SessionConsumer(AsyncWebsocketConsumer):
             elif self._viewer and "again" in message:
                 for item, offset in dict(message["again"]).items():
                     self._viewer.ask_again(str(item), max(0, int(offset)))
-        except (ValueError, TypeError, KeyError):
-            await self.close(code=1003)
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
+            await self.close(code=NONSENSE)
 
     async def disconnect(self, code: int) -> None:
         """Stop the pump."""
@@ -93,7 +96,7 @@ class SessionConsumer(AsyncWebsocketConsumer):
         except Exception:
             # The page reconnects and says what it has: nothing is lost.
             logger.exception("A socket of %s ended early", viewer.feed.session_id)
-            await self.close(code=1011)
+            await self.close(code=FAULT)
 
     async def _encode(self, frame: Frame) -> str:
         match frame:

@@ -94,7 +94,16 @@ async def test_the_socket_ends_with_the_membership(session, operator):
 
 
 @pytest.mark.parametrize(
-    "words", ["no json", '{"have": 5}', '{"have": {}, "seq": "x"}', "[]", '{"ack": {}}']
+    "words",
+    [
+        "no json",
+        '{"have": 5}',
+        '{"have": {}, "seq": "x"}',
+        '{"have": {}, "seq": 1e400}',
+        "[]",
+        "[" * 50_000,
+        '{"ack": {}}',
+    ],
 )
 async def test_nonsense_closes_the_socket_and_nothing_else(session, operator, words):
     page = socket(f"/ws/sessions/{session.pk}/", operator)
@@ -103,7 +112,7 @@ async def test_nonsense_closes_the_socket_and_nothing_else(session, operator, wo
         await page.send_json_to({"have": {}, "seq": 0})
     await page.send_to(text_data=words)
 
-    assert await closed_code(page) == 1003
+    assert await closed_code(page) == 4400
 
 
 async def test_a_project_socket_tells_members_how_many_calls_wait(
