@@ -50,6 +50,7 @@ def urls_of(session: Session) -> dict[str, str]:
     return {
         **urls,
         "socket": f"/ws/sessions/{session.pk}/",
+        "images": f"{chat}images/",
         "chats": chat.removesuffix(f"{session.pk}/"),
     }
 

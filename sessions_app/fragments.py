@@ -54,8 +54,13 @@ def event_html(session: Session, event: StoredEvent, *, item: str | None) -> str
     entry = entry_of(event, agent=session.agent.name, author=author_of(session))
     if entry is None:
         return ""
-    chats_url = urls_of(session)["chats"]
-    context: dict[str, Any] = {"entry": entry, "item": item, "chats_url": chats_url}
+    urls = urls_of(session)
+    context: dict[str, Any] = {
+        "entry": entry,
+        "item": item,
+        "chats_url": urls["chats"],
+        "images_url": urls["images"],
+    }
     if starts_turn(event.message) and isinstance(event.message.payload, p.Text):
         title = turn_title(event.message.payload.text)
         context["turn"] = Turn(seq=event.seq, title=title, entries=[entry])
@@ -118,6 +123,7 @@ def _call(session: Session, event: StoredEvent) -> str:
         "entry": view,
         "kind": event.kind,
         "trace_url": urls_of(session)["trace"],
+        "images_url": urls_of(session)["images"],
         "cards": cards_of(pending, session),
     }
     if event.kind == "tool_call":

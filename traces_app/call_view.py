@@ -14,7 +14,7 @@ from traces_app.figures import duration, number
 from traces_app.omnimessage import StopReason
 from traces_app.omnimessage import payloads as p
 from traces_app.output_text import FoldedText, fold
-from traces_app.pictures import Picture, picture
+from traces_app.pictures import Picture, pictures_of
 from traces_app.stored_event import StoredEvent
 
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]{1,80}")
@@ -115,7 +115,7 @@ def view_output(
     return OutputView(
         seq=event.seq,
         text=text,
-        pictures=tuple(picture(image) for image in payload.images),
+        pictures=pictures_of(payload),
         saw=saw,
         download=download,
     )

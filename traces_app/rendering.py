@@ -17,7 +17,7 @@ from traces_app.call_view import CallView, view_call
 from traces_app.figures import duration
 from traces_app.omnimessage import OmniMessage, StopReason
 from traces_app.omnimessage import payloads as p
-from traces_app.pictures import Picture, picture
+from traces_app.pictures import Picture, pictures_of
 from traces_app.prose import SafeMarkup, to_html
 from traces_app.stored_event import StoredEvent
 
@@ -172,11 +172,8 @@ def entry_of(event: StoredEvent, *, agent: str, author: str) -> Entry | None:
             return _text(event, payload, agent=agent, author=author)
         case p.Thinking(thinking=text):
             return FoldView(seq=event.seq, label="Thinking", icon="think", text=text)
-        case p.ImageUrl(image_url=address):
-            return PictureView(seq=event.seq, picture=picture(address))
-        case p.InlineData(data=data, mime_type=mime):
-            address = f"data:{mime};base64,{data}"
-            return PictureView(seq=event.seq, picture=picture(address))
+        case p.ImageUrl() | p.InlineData():
+            return PictureView(seq=event.seq, picture=pictures_of(payload)[0])
     note = _NOTES.get(event.kind)
     words = note(payload) if note else None
     if words is None:

@@ -9,4 +9,9 @@ from traces_app import views
 urlpatterns = [
     path("p/<slug:project>/traces/", views.trace_list, name="trace_list"),
     path("p/<slug:project>/s/<str:session>/trace/", views.trace, name="trace"),
+    path(
+        "p/<slug:project>/s/<str:session>/images/<int:seq>/<int:number>/",
+        views.image,
+        name="image",
+    ),
 ]

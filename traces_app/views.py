@@ -7,6 +7,7 @@ the instance journal.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
@@ -14,6 +15,8 @@ from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.cache import get_conditional_response
+from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
@@ -22,14 +25,17 @@ from traces_app import journal, reader
 from traces_app.event_row import row_of, rows_of
 from traces_app.models import Checkpoint, Trace
 from traces_app.omnimessage.codec import CodecError
+from traces_app.pictures import image_of, pictures_of, without_bytes
 from traces_app.rendering import entry_of
 from traces_app.verify import verify_trace
 
 PAGE = 200
 BEFORE = 50  # rows shown before the event a link names
 LIST_PAGE = 100
+MAX_SEQ = 2**63
 # Events of the Trace, checkpoints of the instance: beyond it, verified when asked.
 VERIFIED_AT_ONCE = 2000
+IMAGE_S = 3600  # a browser may show an image again without asking
 KINDS = {
     "message": ("text", "thinking", "image_url", "inline_data"),
     "tool_call": ("tool_call",),
@@ -74,6 +80,7 @@ def trace(request: HttpRequest, project: str, session: str) -> HttpResponse:
         "here": _address(request, after=after),
         "detail": _detail(record, selected),
         "report": _report(request, record, head),
+        "images_url": reverse("image", args=[project, session, 0, 0])[: -len("0/0/")],
         "may_verify": request.user.has_perm("traces_app.verify_trace", record),
         "may_export": request.user.has_perm("traces_app.export_trace", record),
     }
@@ -102,6 +109,38 @@ def trace_list(request: HttpRequest, project: str) -> HttpResponse:
     context = {"project": project, "traces": page, "query": query}
     context["older"] = urlencode(more)
     return render(request, "traces_app/trace_list.html", context)
+
+
+@require_GET
+@login_required
+def image(
+    request: HttpRequest, project: str, session: str, seq: int, number: int
+) -> HttpResponse:
+    """Hand out an image of an event, as the type its bytes are, and as no other."""
+    record = _trace_for(request, project, session)
+    event = reader.event_at(record.pk, seq) if seq < MAX_SEQ else None
+    try:
+        found = image_of(event.message.payload, number) if event else None
+    except CodecError:
+        found = None
+    if found is None:
+        raise Http404("There is no image at this place.")
+    data, kind = found
+    name = f"{session}-{seq}-{number}.{kind.removeprefix('image/')}"
+    response = HttpResponse(
+        data,
+        content_type=kind,
+        headers={
+            "Cache-Control": f"private, max-age={IMAGE_S}",
+            "Content-Disposition": f'inline; filename="{name}"',
+            "X-Content-Type-Options": "nosniff",
+        },
+    )
+    etag = f'"{hashlib.sha256(data).hexdigest()}"'
+    response["ETag"] = etag
+    answer = get_conditional_response(request, etag=etag, response=response)
+    assert answer is not None
+    return answer
 
 
 def _trace_for(request: HttpRequest, project: str, session: str) -> Trace:
@@ -153,8 +192,10 @@ def _detail(record: Trace, seq: int) -> dict[str, Any] | None:
         "raw": event.json,
     }
     try:
-        detail["raw"] = json.dumps(json.loads(event.json), ensure_ascii=False, indent=2)
+        raw = without_bytes(json.loads(event.json))
+        detail["raw"] = json.dumps(raw, ensure_ascii=False, indent=2)
         detail["entry"] = entry_of(event, agent="the model", author="user")
+        detail["pictures"] = pictures_of(event.message.payload)
     except (ValueError, CodecError):
         pass
     return detail

@@ -94,6 +94,7 @@ def _place(session: Session, start: int, turns: list[Turn]) -> dict[str, Any]:
         "start": start if start > 1 else 0,
         "author": session.agent.name,
         "trace_url": urls_of(session)["trace"],
+        "images_url": urls_of(session)["images"],
         "chat_url": urls_of(session)["chat"],
         "chats_url": urls_of(session)["chats"],
         "model_name": model_name(session),
