@@ -168,7 +168,7 @@ def test_signal_ends_the_server_and_every_command_it_started(make_site, number):
     code = site.process.wait(timeout=30)
 
     assert code == 0, site.log.read_text()
-    assert time.monotonic() - started < 15
+    assert time.monotonic() - started < 60
     assert processes_of(site) == []
 
 
@@ -196,7 +196,7 @@ def test_open_stream_does_not_hold_the_server_back(make_site):
         code = site.stop()
 
     assert code == 0, site.log.read_text()
-    assert time.monotonic() - started < 15
+    assert time.monotonic() - started < 60
 
 
 def test_every_address_without_names_is_warned_of(make_site):
