@@ -75,6 +75,7 @@ TABLE: dict[str, dict[str, Row]] = {
     S: page(Action.READ),
     f"{S}trace/": page(Action.READ),
     f"{S}outputs/<int:seq>/": page(Action.READ, answers=(404,)),
+    f"{S}images/<int:seq>/<int:number>/": page(Action.READ, answers=(404,)),
     f"{S}send/": act(Action.OPERATE, 422, text=" "),
     f"{S}stop/": act(Action.OPERATE),
     f"{S}decide/": act(
@@ -234,6 +235,7 @@ class World:
             "session_id": self.session,
             "agent": "default_agent",
             "seq": "1",
+            "number": "0",
             "tool_call_id": "call_0",
             "process_id": "proc-00000000",
         }
