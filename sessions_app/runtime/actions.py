@@ -69,7 +69,7 @@ async def start_task(
             attached=attached,
             user=user if user is not None and user.pk else None,
             queue=queue,
-            is_busy=live.is_busy,
+            is_busy=live.has_task,
         )
         if starts:
             await live.until_free()

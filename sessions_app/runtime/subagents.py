@@ -132,7 +132,7 @@ class LiveChild:
                 images=[],
                 user=None,
                 queue=False,
-                is_busy=live.is_busy,
+                is_busy=live.has_task,
             )
             await sync_to_async(family.set_state)(
                 self.session_id, SubagentState.WORKING
