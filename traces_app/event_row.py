@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from traces_app.arguments import read_arguments, spell
-from traces_app.figures import duration, number
+from traces_app.figures import count, duration, number
 from traces_app.omnimessage.codec import CodecError
+from traces_app.pictures import pictures_of
 from traces_app.stored_event import StoredEvent
 
 LONGEST = 240  # characters of a row's text
@@ -33,6 +34,8 @@ _ICONS = {
     "image_url": "image",
     "inline_data": "image",
     "token_usage": "note",
+    "image_url": _image,
+    "inline_data": _image,
     "tool_list_ready": "settings",
     "damaged": "warning",
 }
@@ -139,7 +142,14 @@ def _output(payload: Any) -> str:
     if details.get("exit_code") is not None:
         ending = f"exit {details['exit_code']}"
     size = number(len(payload.output))
-    return f"{ending}, {size} characters: {payload.output}"
+    shown = len(payload.images)
+    images = f", {count(shown, 'image', 'images')}" if shown else ""
+    return f"{ending}, {size} characters{images}: {payload.output}"
+
+
+def _image(payload: Any) -> str:
+    (picture,) = pictures_of(payload)
+    return picture.label or picture.words
 
 
 def _decision(payload: Any) -> str:

@@ -6,14 +6,15 @@ a long Trace is as near as its beginning.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.db.models import QuerySet
+from django.db.models.functions import Substr
 
 from traces_app import body, find
 from traces_app.columns import LENGTH
-from traces_app.models import BodyPart, Trace, TraceEvent
+from traces_app.models import Blob, BodyPart, Trace, TraceEvent
 from traces_app.stored_event import Erasure, StoredEvent
 
 __all__ = [
@@ -52,6 +53,7 @@ _FIELDS = (
     *_COLUMNS,
 )
 _FIND_BATCH = 500  # candidates looked at between two looks at the limit
+LIGHT = 64 * 1024  # characters of an image's text: enough to tell its type and size
 
 
 def trace_for(session_id: str) -> Trace | None:
@@ -68,15 +70,17 @@ def events(
     tool: str | None = None,
     decision: str | None = None,
     q: str | None = None,
+    is_light: bool = False,
 ) -> list[StoredEvent]:
     """Return up to `limit` events after a seq that pass every filter, ascending.
 
     `tool` finds all events of the tool's calls; `q` finds what a reader sees: the
-    text of any value, not the names of fields.
+    text of any value, not the names of fields. `is_light` leaves out all but the
+    beginning of large images, for pages that do not show their bytes.
     """
     rows = _filtered(trace_id, tool=tool, decision=decision)
     if not q:
-        return _page(rows, kinds, after=after, limit=limit)
+        return _page(rows, kinds, after=after, limit=limit, is_light=is_light)
     candidates = find.candidates(rows, q)
     found: list[StoredEvent] = []
     while len(found) < limit:
@@ -94,12 +98,14 @@ def event_at(trace_id: int, seq: int) -> StoredEvent | None:
     return stored[0] if stored else None
 
 
-def call_events(trace_id: int, tool_call_id: str) -> list[StoredEvent]:
+def call_events(
+    trace_id: int, tool_call_id: str, *, is_light: bool = False
+) -> list[StoredEvent]:
     """Return all events of one call: request, decision, start, output."""
     rows = TraceEvent.objects.filter(
         trace_id=trace_id, tool_call_id=tool_call_id[:LENGTH]
     )
-    return _stored(rows.order_by("seq"))
+    return _stored(rows.order_by("seq"), is_light=is_light)
 
 
 def head_seq(trace_id: int) -> int:
@@ -120,11 +126,11 @@ def last_event(
 
 
 def iter_events(
-    trace_id: int, after: int = 0, batch: int = 1000
+    trace_id: int, after: int = 0, batch: int = 1000, *, is_light: bool = False
 ) -> Iterator[StoredEvent]:
     """Yield every event after a seq, in memory for one batch only."""
     while True:
-        page = events(trace_id, after=after, limit=batch)
+        page = events(trace_id, after=after, limit=batch, is_light=is_light)
         yield from page
         if len(page) < batch:
             return
@@ -143,7 +149,12 @@ def _filtered(
 
 
 def _page(
-    rows: QuerySet[TraceEvent], kinds: Collection[str], *, after: int, limit: int
+    rows: QuerySet[TraceEvent],
+    kinds: Collection[str],
+    *,
+    after: int,
+    limit: int,
+    is_light: bool = False,
 ) -> list[StoredEvent]:
     """Return a page; several kinds are merged from a page of each.
 
@@ -151,16 +162,20 @@ def _page(
     """
     rows = rows.filter(seq__gt=after).order_by("seq")
     if len(kinds) <= 1:
-        return _stored((rows.filter(kind__in=list(kinds)) if kinds else rows)[:limit])
+        rows = rows.filter(kind__in=list(kinds)) if kinds else rows
+        return _stored(rows[:limit], is_light=is_light)
     seqs: list[int] = []
     for kind in set(kinds):
         seqs += rows.filter(kind=kind).values_list("seq", flat=True)[:limit]
-    return _stored(rows.filter(seq__in=sorted(seqs)[:limit]))
+    return _stored(rows.filter(seq__in=sorted(seqs)[:limit]), is_light=is_light)
 
 
-def _stored(rows: QuerySet[TraceEvent]) -> list[StoredEvent]:
+def _stored(
+    rows: QuerySet[TraceEvent], *, is_light: bool = False
+) -> list[StoredEvent]:
     found: list[Any] = list(rows.values_list(*_FIELDS))
-    parts = parts_of([row[0] for row in found if row[3]])
+    texts = {row[0]: row[2] for row in found if row[3]}
+    parts = _light_parts(texts) if is_light else parts_of(list(texts))
     return [_event(row, parts.get(row[0], ())) for row in found]
 
 
@@ -173,6 +188,29 @@ def parts_of(event_ids: Sequence[int]) -> dict[int, list[tuple[int, str]]]:
             "body_id", "offset", "blob__text"
         ):
             found.setdefault(body_id, []).append((offset, text))
+    return found
+
+
+def _light_parts(texts: Mapping[int, str]) -> dict[int, list[tuple[int, str]]]:
+    """Return the parts of the bodies, of images only the beginning."""
+    if not texts:
+        return {}
+    rows = BodyPart.objects.filter(body_id__in=texts).order_by("id")
+    places = list(rows.values_list("body_id", "offset", "blob_id"))
+    images = {
+        (body_id, offset)
+        for body_id, offset, _ in places
+        if texts[body_id].endswith(";base64,", 0, offset)
+    }
+    whole = {blob for body_id, at, blob in places if (body_id, at) not in images}
+    cut = {blob for body_id, at, blob in places if (body_id, at) in images}
+    blobs = Blob.objects.annotate(head=Substr("text", 1, LIGHT))
+    heads = dict(blobs.filter(sha256__in=cut).values_list("sha256", "head"))
+    full = dict(blobs.filter(sha256__in=whole).values_list("sha256", "text"))
+    found: dict[int, list[tuple[int, str]]] = {}
+    for body_id, offset, blob in places:
+        part = (heads if (body_id, offset) in images else full)[blob]
+        found.setdefault(body_id, []).append((offset, part))
     return found
 
 

@@ -63,7 +63,9 @@ def trace(request: HttpRequest, project: str, session: str) -> HttpResponse:
     after = _number(request.GET.get("after"))
     if selected and "after" not in request.GET:
         after = max(0, selected - BEFORE)
-    events = reader.events(record.pk, after=after, limit=PAGE + 1, **filters)
+    events = reader.events(
+        record.pk, after=after, limit=PAGE + 1, is_light=True, **filters
+    )
     page, more = events[:PAGE], len(events) > PAGE
     head = reader.head_seq(record.pk)
     context = {

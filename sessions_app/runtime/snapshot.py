@@ -48,13 +48,14 @@ def snapshot(session_id: str, *, after: int = 0, limit: int | None = None) -> Sn
     """Read the session, its events and what streams, in this order.
 
     Events come first: an item that is complete by then is simply not listed, one
-    that completes in between is replaced by the socket's first events.
+    that completes in between is replaced by the socket's first events. Of large
+    images only the beginning is read.
     """
     session = Session.objects.select_related("project", "agent", "trace").get(
         pk=session_id
     )
     events = []
-    for event in reader.iter_events(session.trace_id, after=after):
+    for event in reader.iter_events(session.trace_id, after=after, is_light=True):
         events.append(event)
         if limit is not None and len(events) >= limit:
             break

@@ -26,8 +26,11 @@ def trace_events(record: Session | Trace, **filters: Any) -> list[StoredEvent]:
 
 
 def call_events(session: Session, tool_call_id: str) -> list[StoredEvent]:
-    """Return all events of one call: request, decision, start, output. Sync."""
-    return reader.call_events(session.trace_id, tool_call_id)
+    """Return all events of one call: request, decision, start, output. Sync.
+
+    Of large images only the beginning is read.
+    """
+    return reader.call_events(session.trace_id, tool_call_id, is_light=True)
 
 
 def window_start(session: Session, *, requests: int, before: int | None = None) -> int:

@@ -72,7 +72,9 @@ def chat(request: HttpRequest, project: str, session: str) -> HttpResponse:
 def _earlier(request: HttpRequest, session: Session, before: int) -> HttpResponse:
     """Show a page of the past: put above what is open, or as a page of its own."""
     start = runtime.window_start(session, requests=REQUESTS, before=before)
-    events = runtime.trace_events(session, after=start - 1, limit=before - start)
+    events = runtime.trace_events(
+        session, after=start - 1, limit=before - start, is_light=True
+    )
     turns = conversation(
         events,
         agent=session.agent.name,
