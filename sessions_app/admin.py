@@ -34,6 +34,8 @@ from sessions_app.models import (
     Session,
 )
 from sessions_app.runtime import configs
+from traces_app.figures import usd
+from traces_app.spending import spending_of
 
 
 class MembershipInline(TabularInline):
@@ -221,6 +223,18 @@ class SessionAdmin(ReadOnlyAdmin):
     list_filter = ["project", "status", "approval_mode", "is_archived"]
     list_select_related = ["project", "created_by"]
     search_fields = ["=id", "title"]
+    readonly_fields = ["tokens", "cost"]
+
+    @admin.display(description="tokens, subagents included")
+    def tokens(self, session: Session) -> int:
+        """Return what the session and its subagents used."""
+        return spending_of(session.pk).usage.total
+
+    @admin.display(description="cost, subagents included")
+    def cost(self, session: Session) -> str | None:
+        """Return what that cost; None where no model had a price."""
+        dollars = spending_of(session.pk).cost_usd
+        return None if dollars is None else usd(dollars)
 
 
 @admin.register(ApprovalRequest)

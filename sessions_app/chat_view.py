@@ -15,6 +15,7 @@ from sessions_app.models import ApprovalRequest, OutputChunk, QueuedMessage, Ses
 from traces_app.call_view import CallView, OutputView, view_call, view_output
 from traces_app.omnimessage import payloads as p
 from traces_app.output_text import TAIL_CHARACTERS, tail_of
+from traces_app.spending import spending_of
 from traces_app.stored_event import StoredEvent
 
 SHOWN = 64 * 1024  # characters of a running output that a page begins with
@@ -230,8 +231,8 @@ def retry_after(event: StoredEvent) -> Retry | None:
     )
 
 
-def usage_of(events: Sequence[StoredEvent]) -> dict[str, Any] | None:
-    """Return the tokens used so far and how full the context is."""
+def usage_of(session: Session, events: Sequence[StoredEvent]) -> dict[str, Any] | None:
+    """Return what was used so far and how full the context is."""
     window = 0
     if events and isinstance(meta := events[0].message.payload, p.SessionMeta):
         window = meta.model_context_window
@@ -239,11 +240,12 @@ def usage_of(events: Sequence[StoredEvent]) -> dict[str, Any] | None:
         payload = event.message.payload
         # A tool's own request says nothing about how full the context is.
         if isinstance(payload, p.TokenUsage) and payload.tool_call_id is None:
-            return usage(payload, window)
+            return usage(session, payload, window)
     return None
 
 
-def usage(payload: p.TokenUsage, window: int) -> dict[str, Any]:
-    """Return one usage event as the head of a chat shows it."""
+def usage(session: Session, payload: p.TokenUsage, window: int) -> dict[str, Any]:
+    """Return what the head of a chat shows after a request; subagents count in."""
     share = round(100 * payload.request.total / window) if window else None
-    return {"session": payload.session, "share": share}
+    spent = spending_of(session.pk)
+    return {"session": spent.usage, "cost": spent.cost_usd, "share": share}

@@ -150,7 +150,7 @@ def _token_usage(session: Session, event: StoredEvent) -> str:
     first = runtime.trace_events(session, limit=1)
     meta = first[0].message.payload if first else None
     window = meta.model_context_window if isinstance(meta, p.SessionMeta) else 0
-    return _render("tokens", usage=usage(payload, window))
+    return _render("tokens", usage=usage(session, payload, window))
 
 
 _OF_A_CALL = frozenset(

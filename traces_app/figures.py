@@ -45,6 +45,13 @@ def number(count: int) -> str:
     return f"{value:.1f}".removesuffix(".0") + f" {unit}"
 
 
+def usd(dollars: float) -> str:
+    """Return money: `$12.40`, `$0.0350`; what is hardly anything is told so."""
+    if 0 < dollars < 0.0001:
+        return "<$0.0001"
+    return f"${dollars:,.2f}" if dollars >= 1 or not dollars else f"${dollars:.4f}"
+
+
 def moment(value: str | datetime) -> datetime:
     """Return an ISO 8601 text, or an aware time, as UTC."""
     if isinstance(value, str):

@@ -27,6 +27,7 @@ from traces_app.models import Checkpoint, Trace
 from traces_app.omnimessage.codec import CodecError
 from traces_app.pictures import image_of, pictures_of, without_bytes
 from traces_app.rendering import entry_of
+from traces_app.spending import spending_of
 from traces_app.verify import verify_trace
 
 PAGE = 200
@@ -81,6 +82,7 @@ def trace(request: HttpRequest, project: str, session: str) -> HttpResponse:
         "newer": _address(request, after=page[-1].seq) if more else "",
         "here": _address(request, after=after),
         "detail": _detail(record, selected),
+        "spent": spending_of(record.session_id),
         "report": _report(request, record, head),
         "images_url": reverse("image", args=[project, session, 0, 0])[: -len("0/0/")],
         "may_verify": request.user.has_perm("traces_app.verify_trace", record),

@@ -117,6 +117,24 @@ class SessionOut(Schema):
     archived: bool
 
 
+class UsageOut(Schema):
+    """Tokens of a session and its subagents."""
+
+    cache_read: int
+    cache_write: int
+    output: int
+    total: int
+
+
+class SessionDetailOut(SessionOut):
+    """A session with what it used, subagents included."""
+
+    usage: UsageOut
+    cost: Annotated[
+        float | None, Field(description="US dollars; null: no model had a price")
+    ]
+
+
 class SessionPage(Schema):
     """Sessions, newest first."""
 

@@ -16,8 +16,8 @@ from sessions_app.api.schemas import (
     CleanText,
     ProcessOut,
     SessionChange,
+    SessionDetailOut,
     SessionIn,
-    SessionOut,
     SessionPage,
     TaskIn,
 )
@@ -31,12 +31,13 @@ from sessions_app.permissions import (
     session_for,
 )
 from sessions_app.runtime import configs
+from traces_app.spending import spending_of
 
 router = Router(tags=["sessions"])
 PAGE = 50
 
 
-@router.post("projects/{project}/sessions", response=responses(SessionOut, 201))
+@router.post("projects/{project}/sessions", response=responses(SessionDetailOut, 201))
 async def create_session(
     request: HttpRequest, project: str, body: SessionIn
 ) -> Status[Any]:
@@ -93,17 +94,19 @@ def _page(
     }
 
 
-@router.get("sessions/{session_id}", response=responses(SessionOut))
+@router.get("sessions/{session_id}", response=responses(SessionDetailOut))
 async def read_session(request: HttpRequest, session_id: str) -> dict[str, Any]:
     """Read a session."""
     return await _read(caller(request), session_id)
 
 
 async def _read(user: User, session_id: str) -> dict[str, Any]:
-    return session_json(await _session(user, Action.READ, session_id))
+    session = await _session(user, Action.READ, session_id)
+    spent = await sync_to_async(spending_of)(session_id)
+    return {**session_json(session), "usage": spent.usage, "cost": spent.cost_usd}
 
 
-@router.patch("sessions/{session_id}", response=responses(SessionOut))
+@router.patch("sessions/{session_id}", response=responses(SessionDetailOut))
 async def change_session(
     request: HttpRequest, session_id: str, body: SessionChange
 ) -> dict[str, Any]:
@@ -135,7 +138,7 @@ async def delete_session(request: HttpRequest, session_id: str) -> Status[Any]:
     return Status(204, None)
 
 
-@router.post("sessions/{session_id}/tasks", response=responses(SessionOut, 202))
+@router.post("sessions/{session_id}/tasks", response=responses(SessionDetailOut, 202))
 async def start_task(
     request: HttpRequest, session_id: str, body: TaskIn
 ) -> Status[Any]:
@@ -148,7 +151,9 @@ async def start_task(
     return Status(202, await _read(user, session_id))
 
 
-@router.post("sessions/{session_id}/interrupt", response=responses(SessionOut, 202))
+@router.post(
+    "sessions/{session_id}/interrupt", response=responses(SessionDetailOut, 202)
+)
 async def interrupt(request: HttpRequest, session_id: str) -> Status[Any]:
     """Stop what runs or waits; on an idle session nothing happens."""
     user = caller(request)
@@ -157,7 +162,7 @@ async def interrupt(request: HttpRequest, session_id: str) -> Status[Any]:
     return Status(202, await _read(user, session_id))
 
 
-@router.post("sessions/{session_id}/compact", response=responses(SessionOut, 202))
+@router.post("sessions/{session_id}/compact", response=responses(SessionDetailOut, 202))
 async def compact(request: HttpRequest, session_id: str) -> Status[Any]:
     """Summarise the conversation into a fresh context; 409 while a task runs."""
     user = caller(request)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from traces_app.omnimessage.money import DIGITS
 from traces_app.omnimessage.payloads import Usage
 
 TOKENS = 1_000_000  # a price is for this many
-_DIGITS = 10  # sums of many small amounts stay free of rounding noise
 
 
 def cost_usd(usage: Usage, price: Mapping[str, float]) -> float | None:
@@ -27,11 +27,4 @@ def cost_usd(usage: Usage, price: Mapping[str, float]) -> float | None:
         + usage.cache_read * price.get("cache_read", plain)
         + usage.output * price.get("output", 0)
     )
-    return round(dollars / TOKENS, _DIGITS)
-
-
-def add_usd(one: float | None, other: float | None) -> float | None:
-    """Return the sum of what is known; None where nothing is."""
-    if one is None or other is None:
-        return one if other is None else other
-    return round(one + other, _DIGITS)
+    return round(dollars / TOKENS, DIGITS)

@@ -96,7 +96,13 @@ class ProjectConfig:
     workspace_roots: Sequence[str] = ()
     sandbox_mode: str = "none"
     retention_days: int | None = None  # None: kept for ever
+    budget_usd: float | None = None  # of a session with its subagents; None: none
     warnings: tuple[Problem, ...] = ()  # what a lenient load left out, and why
+
+    @property
+    def prices(self) -> dict[str, Mapping[str, float]]:
+        """Return what models cost, by `PROVIDER/ID`, as far as it is known."""
+        return {entry.name: entry.price for entry in self.models if entry.price}
 
     def model(self, name: str) -> ModelEntry | None:
         """Return the model `PROVIDER/ID`, or None when it is not on offer."""
@@ -124,6 +130,7 @@ class ProjectConfig:
             workspace_roots=document.value.get("workspace_roots") or (),
             sandbox_mode=mapping_at(document, "sandbox").get("mode") or "none",
             retention_days=mapping_at(document, "retention").get("days"),
+            budget_usd=mapping_at(document, "budget").get("session_usd"),
             warnings=(*warnings, *problems),
         )
         problems += _reference_problems(document, config)

@@ -53,8 +53,16 @@ logger = logging.getLogger(__name__)
 _DEFAULTS = LoopOptions()
 
 
+# Returns why the model must not be asked now, None when it may be.
+WhyNot = Callable[[], Awaitable[str | None]]
+
+
 async def _nothing_queued() -> Sequence[OmniMessage]:
     return ()
+
+
+async def _nothing_against() -> None:
+    return None
 
 
 class AgentLoop:
@@ -71,6 +79,7 @@ class AgentLoop:
         decide: Decide,
         options: LoopOptions = _DEFAULTS,
         take_queued: TakeQueued | None = None,
+        why_not: WhyNot = _nothing_against,
         clock: Callable[[], float] = time.monotonic,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
@@ -80,6 +89,7 @@ class AgentLoop:
         self._record = record
         self._decide = decide
         self._take_queued = take_queued or _nothing_queued
+        self._why_not = why_not
         self._requests = ModelRequests(
             llm=llm,
             system_prompt=system_prompt,
@@ -219,6 +229,9 @@ class _Run:
             await self._say_turn_cap()
             return False
         await self._turns.take_queued()
+        if self._history.has_input and (reason := await self._loop._why_not()):
+            await self._abort(StopReason.FAILED, reason)
+            return False
         return self._history.has_input
 
     async def _take_turn(self) -> bool:

@@ -26,15 +26,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
-from sessions_app.config.price import add_usd
 from sessions_app.engine.messages import (
-    add_usage,
     call_id,
     has_images,
     without_images,
 )
 from traces_app.omnimessage import OmniMessage
 from traces_app.omnimessage import payloads as p
+from traces_app.omnimessage.money import add_usd
 
 
 @dataclass(slots=True)
@@ -203,7 +202,7 @@ class History:
         self._request = None
 
     def _on_usage(self, _: OmniMessage, payload: p.TokenUsage) -> None:
-        self.usage = add_usage(self.usage, payload.request)
+        self.usage = self.usage + payload.request
         self.spent_usd = add_usd(self.spent_usd, payload.request_usd)
         if self._awaits_usage and payload.tool_call_id is None:
             self.context_tokens = payload.request.total

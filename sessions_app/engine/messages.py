@@ -16,20 +16,6 @@ def call_id(message: OmniMessage) -> str:
     return payload.tool_call_id
 
 
-def add_usage(one: p.Usage, other: p.Usage) -> p.Usage:
-    """Return the sum; `total` follows from its parts."""
-    cache_read = one.cache_read + other.cache_read
-    cache_write = one.cache_write + other.cache_write
-    output = one.output + other.output
-    return p.Usage(
-        cache_read=cache_read,
-        cache_write=cache_write,
-        output=output,
-        total=cache_read + cache_write + output,
-        input=one.input + other.input,
-    )
-
-
 def has_images(message: OmniMessage) -> bool:
     """Return whether the message is an image of the user or an output with some."""
     match message.payload:

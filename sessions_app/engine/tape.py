@@ -7,14 +7,14 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from sessions_app.config.price import add_usd, cost_usd
+from sessions_app.config.price import cost_usd
 from sessions_app.engine.channel import Channel
 from sessions_app.engine.decision import Recorder
 from sessions_app.engine.history import History
-from sessions_app.engine.messages import add_usage
 from traces_app.omnimessage import OmniMessage, event
 from traces_app.omnimessage import payloads as p
 from traces_app.omnimessage.codec import dumps, loads
+from traces_app.omnimessage.money import add_usd
 
 # What a model costs; None names the session's own. No price: an empty mapping.
 PriceOf = Callable[[str | None], Mapping[str, float]]
@@ -94,10 +94,10 @@ class Tape:
         those of the events before it.
         """
         cost = cost_usd(request, self._price_of(model))
-        counts = add_usage(replace(request, input=0), p.Usage())
+        counts = replace(request, input=0) + p.Usage()
         session, spent = self._used()
         counted = p.TokenUsage(
-            session=add_usage(session, counts),
+            session=session + counts,
             request=counts,
             tool_call_id=tool_call_id,
             model=model,
@@ -113,7 +113,7 @@ class Tape:
         for entry in self._entries:
             for message in entry.messages:
                 if isinstance(payload := message.payload, p.TokenUsage):
-                    usage = add_usage(usage, payload.request)
+                    usage += payload.request
                     spent = add_usd(spent, payload.request_usd)
         return usage, spent
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from sessions_app.llm.providers import ModelSpec, make_client, prepare
 from sessions_app.models import CommandSession, ProcessState, Session
 from sessions_app.runtime import configs, family
 from sessions_app.runtime.approvals import ApprovalDesk
+from sessions_app.runtime.budget import over_budget
 from sessions_app.runtime.live_session import LiveSession
 from sessions_app.runtime.refusal import Refusal
 from traces_app import reader
@@ -55,6 +56,8 @@ class Blueprint:
     gone_children: dict[str, str]
     image_hosts: Sequence[str]
     vision_model: ModelEntry | None  # looks at images for a model that cannot
+    prices: Mapping[str, Mapping[str, float]]  # by PROVIDER/ID
+    budget_usd: float | None  # of a session with its subagents
 
 
 def read_blueprint(session_id: str) -> Blueprint:
@@ -83,6 +86,8 @@ def read_blueprint(session_id: str) -> Blueprint:
         gone_children=gone_children,
         image_hosts=project.allowed_image_hosts,
         vision_model=_vision_model(project),
+        prices=project.prices,
+        budget_usd=project.budget_usd,
     )
 
 
@@ -150,6 +155,7 @@ async def prepare_live(
         decide=live.desk.decide,
         options=_options(plan),
         take_queued=live.queue.take,
+        why_not=partial(over_budget, plan.session, plan.budget_usd),
     )
     live.config_version = plan.version
 
@@ -204,6 +210,7 @@ def _options(plan: Blueprint) -> LoopOptions:
         max_session_turns=plan.agent.compaction.max_session_turns,
         compaction_mode=plan.agent.compaction.mode,
         compaction_prompt=plan.agent.compaction.prompt,
+        prices=plan.prices,
     )
 
 

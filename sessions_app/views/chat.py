@@ -38,7 +38,7 @@ def chat(request: HttpRequest, project: str, session: str) -> HttpResponse:
     """Show a session: what was said and done, and what waits."""
     row = session_in(request.user, Action.READ, project, session)
     before = request.GET.get("before", "")
-    if before.isdecimal() and 1 < int(before[:15]):
+    if before.isdecimal() and int(before[:15]) > 1:
         return _earlier(request, row, int(before[:15]))
     start = runtime.window_start(row, requests=REQUESTS)
     snapshot = runtime.snapshot(row.pk, after=start - 1)
@@ -61,7 +61,7 @@ def chat(request: HttpRequest, project: str, session: str) -> HttpResponse:
     context |= {
         "seq": snapshot.seq,
         "cards": cards_of(snapshot.pending, row),
-        "usage": usage_of([*first, *snapshot.events]),
+        "usage": usage_of(row, [*first, *snapshot.events]),
         "retry": retry_of(snapshot.events),
         "trouble": runtime.trouble(row.pk),
         **_rights(request, row),

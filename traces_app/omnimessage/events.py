@@ -39,6 +39,19 @@ class Usage:
     total: int = 0
     input: int = field(default=0, compare=False)
 
+    def __add__(self, other: Usage) -> Usage:
+        """Return the sum; `total` follows from its parts."""
+        cache_read = self.cache_read + other.cache_read
+        cache_write = self.cache_write + other.cache_write
+        output = self.output + other.output
+        return Usage(
+            cache_read=cache_read,
+            cache_write=cache_write,
+            output=output,
+            total=cache_read + cache_write + output,
+            input=self.input + other.input,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenUsage(Payload):

@@ -16,6 +16,7 @@ register = template.Library()
 register.filter("duration", figures.duration)
 register.filter("size", figures.size)
 register.filter("figure", figures.number)
+register.filter("usd", figures.usd)
 
 
 @register.simple_tag

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sessions_app.config.price import add_usd, cost_usd
+from sessions_app.config.price import cost_usd
+from traces_app.omnimessage.money import add_usd
 from traces_app.omnimessage.payloads import Usage
 
 PRICE = {"input": 3.0, "output": 15.0, "cache_read": 0.3, "cache_write": 3.75}
