@@ -34,8 +34,6 @@ _ICONS = {
     "image_url": "image",
     "inline_data": "image",
     "token_usage": "note",
-    "image_url": _image,
-    "inline_data": _image,
     "tool_list_ready": "settings",
     "damaged": "warning",
 }
@@ -180,5 +178,7 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
     "subagent": lambda p: str(p.session_id),
     "process_evicted": lambda p: str(p.process_id),
     "damaged": lambda p: f"line {p.line}: {p.reason}",
+    "image_url": _image,
+    "inline_data": _image,
     "tool_list_ready": lambda p: f"{len(p.tools)} tools",
 }

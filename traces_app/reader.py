@@ -170,9 +170,7 @@ def _page(
     return _stored(rows.filter(seq__in=sorted(seqs)[:limit]), is_light=is_light)
 
 
-def _stored(
-    rows: QuerySet[TraceEvent], *, is_light: bool = False
-) -> list[StoredEvent]:
+def _stored(rows: QuerySet[TraceEvent], *, is_light: bool = False) -> list[StoredEvent]:
     found: list[Any] = list(rows.values_list(*_FIELDS))
     texts = {row[0]: row[2] for row in found if row[3]}
     parts = _light_parts(texts) if is_light else parts_of(list(texts))
