@@ -50,6 +50,7 @@ logger = logging.getLogger(__name__)
 COUNTED = frozenset({"approval_request", "approval_decision"})  # of a project
 # Until the disk has room again the row says that a task runs: the last one repeats.
 END_WAITS_S = (0.0, 0.5, 2.0, 5.0)
+RECENT_BYTES = 8 * 1024 * 1024  # an event with an image has megabytes
 RECENT = 256  # events kept for watchers, so that a live one needs no query
 
 
@@ -184,6 +185,8 @@ class LiveSession:
         if self.recent and event.seq != self.recent[-1].seq + 1:
             self.recent.clear()  # another process wrote in between
         self.recent.append(event)
+        while len(self.recent) > 1 and sum(e.size for e in self.recent) > RECENT_BYTES:
+            self.recent.popleft()  # watchers that are so far behind read the record
         item = self._names.of_complete(event.message, event.seq)
         payload = event.message.payload
         if isinstance(payload, RequestBegin):
