@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from django.urls import reverse
 
+from sessions_app import runtime
 from sessions_app.models import ApprovalRequest, CommandSession, Session
 from traces_app.arguments import Arguments, Line, read_arguments, spell
 from traces_app.call_view import call_key
@@ -38,6 +39,7 @@ class Card:
     agent: str
     why: str
     requested_at: datetime
+    expires_at: datetime | None  # then it is denied; None: it waits for ever
     digest: str
     position: int
     total: int
@@ -97,6 +99,7 @@ def card_of(
         agent=_agent(request, session),
         why=request.asked_because,
         requested_at=request.requested_at,
+        expires_at=runtime.expires_at(request),
         digest=request.arguments_sha256,
         position=place[0],
         total=place[1],

@@ -23,7 +23,9 @@ from sessions_app.runtime.attaching import attach_images, detach_image
 from sessions_app.runtime.compaction import compact
 from sessions_app.runtime.configs import ensure_default_project
 from sessions_app.runtime.endings import archive, delete_session, interrupt
-from sessions_app.runtime.feed import Span, item_kind, pending_requests
+from sessions_app.runtime.expiry import expires_at
+from sessions_app.runtime.feed import item_kind, pending_requests
+from sessions_app.runtime.frames import Span
 from sessions_app.runtime.images import Upload, check_upload, in_composer, sees_images
 from sessions_app.runtime.owner import AlreadyServed, ServerLock
 from sessions_app.runtime.refusal import Refusal, conflict, invalid, not_found
@@ -69,6 +71,7 @@ __all__ = [
     "delete_session",
     "detach_image",
     "ensure_default_project",
+    "expires_at",
     "in_composer",
     "interrupt",
     "invalid",

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from asgiref.sync import sync_to_async
-
 from sessions_app.models import Session
 from sessions_app.runtime import supervisor
 from sessions_app.runtime.live_session import LiveSession
-from sessions_app.runtime.refusal import Refusal, not_found
+from sessions_app.runtime.refusal import not_found
 from traces_app.omnimessage import OmniMessage
 
 
@@ -51,18 +49,7 @@ async def append(session: Session, *messages: OmniMessage, also: Any = None) -> 
 
 async def wake(session_id: str) -> None:
     """Let the owner see new rows; without one, take the session up."""
-    owner = supervisor.current()
-    owner.hub.notify(session_id)
-    live = owner.live.get(session_id)
-    if live and live.is_busy:
-        return
-    if await sync_to_async(supervisor.has_news)(session_id):
-        try:
-            await owner.go_on(session_id)
-        except Refusal as refusal:
-            # Another process runs it, and looks at the rows once a second.
-            if refusal.code != "owned_elsewhere":
-                raise
+    await supervisor.current().wake(session_id)
 
 
 def username(user: Any) -> str | None:

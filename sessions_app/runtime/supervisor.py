@@ -21,11 +21,11 @@ from django.conf import settings
 from django.utils import timezone
 
 from sessions_app.models import ApprovalRequest, Owner, Session
-from sessions_app.runtime import assembly, recovery
+from sessions_app.runtime import assembly, expiry, recovery
 from sessions_app.runtime.hub import Hub
 from sessions_app.runtime.live_session import LiveSession
 from sessions_app.runtime.owner import OwnerLock, bury, dead_owners, is_alive
-from sessions_app.runtime.refusal import conflict, not_found
+from sessions_app.runtime.refusal import Refusal, conflict, not_found
 from sessions_app.runtime.subagents import ChildSpawner
 from sessions_app.runtime.tasks import TaskSet
 from traces_app.omnimessage.payloads import DecisionVia
@@ -56,6 +56,7 @@ class Supervisor:
         await sync_to_async(self.lock.acquire)()
         await self.recover_dead()
         self._tasks.spawn(self._look_after(), "supervisor")
+        self._tasks.spawn(self._expire(), "expiry")
 
     async def recover_dead(self) -> None:
         """Recover the sessions of every owner whose lock is free."""
@@ -115,6 +116,20 @@ class Supervisor:
             if not live.is_busy:
                 live.run(aborted=aborted)
 
+    async def wake(self, session_id: str) -> None:
+        """Let the owner see new rows; without one, take the session up."""
+        self.hub.notify(session_id)
+        live = self.live.get(session_id)
+        if live and live.is_busy:
+            return
+        if await sync_to_async(has_news)(session_id):
+            try:
+                await self.go_on(session_id)
+            except Refusal as refusal:
+                # Another process runs it, and looks at the rows once a second.
+                if refusal.code != "owned_elsewhere":
+                    raise
+
     def is_running(self, session_id: str) -> bool:
         """Return whether a task of the session runs here and has not ended."""
         live = self.live.get(session_id)
@@ -158,6 +173,16 @@ class Supervisor:
                 async with self.starting[session_id]:
                     if self._is_forgotten(session_id):
                         await self.drop(session_id)
+
+    async def _expire(self) -> None:
+        while True:
+            await asyncio.sleep(expiry.LOOK_S)
+            try:
+                for session_id in await sync_to_async(expiry.deny_overdue)():
+                    await self.wake(session_id)
+            except Exception:
+                # A busy database now must not let calls wait for ever later.
+                logger.exception("Overdue approval requests were not settled")
 
     def _is_forgotten(self, session_id: str) -> bool:
         live = self.live.get(session_id)
