@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db.models import Count
 from django.urls import reverse
 
 from sessions_app import runtime
@@ -37,6 +38,8 @@ def urls_of(session: Session) -> dict[str, str]:
     names = {
         "chat": "chat",
         "send": "send",
+        "attach": "attach",
+        "detach": "detach",
         "stop": "stop",
         "mode": "set_mode",
         "draft": "save_draft",
@@ -52,6 +55,7 @@ def urls_of(session: Session) -> dict[str, str]:
         **urls,
         "socket": f"/ws/sessions/{session.pk}/",
         "images": f"{chat}images/",
+        "attached": f"{chat}attached/",
         "chats": chat.removesuffix(f"{session.pk}/"),
     }
 
@@ -78,10 +82,12 @@ def state_of(
     session: Session, pending: Sequence[ApprovalRequest], *, is_fresh: bool = False
 ) -> dict[str, Any]:
     """Return what the state fragments of a session draw."""
+    queued = QueuedMessage.objects.filter(session=session)
     return {
         "session": session,
         "pending": pending,
-        "queued": list(QueuedMessage.objects.filter(session=session)),
+        "queued": list(queued.annotate(image_count=Count("images"))),
+        "attached": list(runtime.in_composer(session)),
         "processes": processes_of(session.pk),
         "children": children_of(session),
         "child_cards": child_cards(session, pending, is_fresh=is_fresh),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from sessions_app.views import actions, chat, pages, preferences, session_list
+from sessions_app.views import actions, attachments, chat, pages, preferences, session_list
 
 SESSION = "p/<slug:project>/s/<str:session>/"
 
@@ -17,6 +17,13 @@ urlpatterns = [
     path("p/<slug:project>/settings/", pages.settings, name="settings"),
     path(SESSION, chat.chat, name="chat"),
     path(f"{SESSION}send/", actions.send, name="send"),
+    path(f"{SESSION}attach/", attachments.attach, name="attach"),
+    path(f"{SESSION}detach/", attachments.detach, name="detach"),
+    path(
+        f"{SESSION}attached/<int:image>/",
+        attachments.attached_image,
+        name="attached_image",
+    ),
     path(f"{SESSION}stop/", actions.stop, name="stop"),
     path(f"{SESSION}decide/", actions.decide, name="decide"),
     path(f"{SESSION}mode/", actions.set_mode, name="set_mode"),

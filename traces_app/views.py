@@ -7,7 +7,6 @@ the instance journal.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import Any
 
@@ -16,13 +15,13 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils.cache import get_conditional_response
 from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from traces_app import journal, reader
 from traces_app.event_row import row_of, rows_of
+from traces_app.image_response import image_response
 from traces_app.models import Checkpoint, Trace
 from traces_app.omnimessage.codec import CodecError
 from traces_app.pictures import image_of, pictures_of, without_bytes
@@ -36,7 +35,6 @@ LIST_PAGE = 100
 MAX_SEQ = 2**63
 # Events of the Trace, checkpoints of the instance: beyond it, verified when asked.
 VERIFIED_AT_ONCE = 2000
-IMAGE_S = 3600  # a browser may show an image again without asking
 KINDS = {
     "message": ("text", "thinking", "image_url", "inline_data"),
     "tool_call": ("tool_call",),
@@ -130,21 +128,7 @@ def image(
     if found is None:
         raise Http404("There is no image at this place.")
     data, kind = found
-    name = f"{session}-{seq}-{number}.{kind.removeprefix('image/')}"
-    response = HttpResponse(
-        data,
-        content_type=kind,
-        headers={
-            "Cache-Control": f"private, max-age={IMAGE_S}",
-            "Content-Disposition": f'inline; filename="{name}"',
-            "X-Content-Type-Options": "nosniff",
-        },
-    )
-    etag = f'"{hashlib.sha256(data).hexdigest()}"'
-    response["ETag"] = etag
-    answer = get_conditional_response(request, etag=etag, response=response)
-    assert answer is not None
-    return answer
+    return image_response(request, data, kind, name=f"{session}-{seq}-{number}")
 
 
 def _trace_for(request: HttpRequest, project: str, session: str) -> Trace:

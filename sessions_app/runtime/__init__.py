@@ -26,7 +26,13 @@ from sessions_app.runtime.endings import archive, delete_session, interrupt
 from sessions_app.runtime.expiry import expires_at
 from sessions_app.runtime.feed import item_kind, pending_requests
 from sessions_app.runtime.frames import Span
-from sessions_app.runtime.images import Upload, check_upload, in_composer, sees_images
+from sessions_app.runtime.images import (
+    IMAGE_LIMITS,
+    Upload,
+    check_upload,
+    in_composer,
+    sees_images,
+)
 from sessions_app.runtime.owner import AlreadyServed, ServerLock
 from sessions_app.runtime.refusal import Refusal, conflict, invalid, not_found
 from sessions_app.runtime.sessions import Wish
@@ -52,6 +58,7 @@ from sessions_app.runtime.watching import (
 
 __all__ = [
     "AlreadyServed",
+    "IMAGE_LIMITS",
     "ItemState",
     "Refusal",
     "ServerLock",

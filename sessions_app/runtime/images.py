@@ -16,6 +16,7 @@ from asgiref.sync import sync_to_async
 from django.db import transaction
 from django.db.models import QuerySet
 
+from sessions_app.config.documents import DocumentError
 from sessions_app.environment import AbortSignal, ToolError
 from sessions_app.environment.image_source import ImageSource
 from sessions_app.environment.images import MAX_BYTES, Image, ImageError, too_large
@@ -28,6 +29,8 @@ from traces_app.omnimessage.image_data import bytes_of
 MAX_IMAGES = 20  # of one message
 MAX_TOTAL = 20 * 1024 * 1024  # bytes of one message's images; providers take no more
 FETCH_S = 30.0
+# What a page tells of them before anything is sent.
+IMAGE_LIMITS = {"count": MAX_IMAGES, "bytes": MAX_BYTES, "total": MAX_TOTAL}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +43,10 @@ class Upload:
 
 def sees_images(session: Session) -> bool:
     """Return whether the session's model can look at images. Synchronous."""
-    config = configs.current(session.project)[0]
+    try:
+        config = configs.current(session.project)[0]
+    except DocumentError:
+        return False
     entry = config.model(f"{session.provider}/{session.model_id}")
     return entry is not None and entry.vision
 

@@ -67,7 +67,14 @@ async def send(request: HttpRequest, session: Session, user: Any) -> HttpRespons
     """Take a message: it starts a task, or waits in the queue while one runs."""
     text = request.POST.get("suggestion") or request.POST.get("text", "")
     text = text.replace("\r\n", "\n")  # as browsers send line ends
-    starts = await runtime.start_task(session.pk, text=text, user=user, queue=True)
+    attached = [] if "suggestion" in request.POST else request.POST.getlist("attached")
+    starts = await runtime.start_task(
+        session.pk,
+        text=text,
+        attached=[int(image) for image in attached if image.isdecimal()],
+        user=user,
+        queue=True,
+    )
     if not starts:
         await runtime.save_draft(session.pk, "")
     return done(request, session)

@@ -155,7 +155,8 @@ def kept_of(request: HttpRequest) -> dict[str, Any]:
             "label": LABELS.get(name, ""),
             "is_long": name in LONG,
         }
-        for name, value in request.POST.items()
+        for name, values in request.POST.lists()
+        for value in values
         if name not in DROPPED
     ]
     has_words = any(field["label"] for field in kept)

@@ -110,6 +110,8 @@ def _rights(request: HttpRequest, session: Session) -> dict[str, Any]:
     return {
         "may_operate": may_operate,
         "may_decide": may(request.user, Action.DECIDE, session.project),
+        "may_attach": may_operate and runtime.sees_images(session),
+        "image_limits": runtime.IMAGE_LIMITS,
         "modes": ApprovalMode.values,
         "placeholder": DEMO_HINT if is_demo else HINT,
         "examples": EXAMPLES if is_demo and may_operate else (),

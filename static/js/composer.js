@@ -21,11 +21,14 @@ function onKeydown(event) {
   form.requestSubmit(form.querySelector("[data-kind=primary]"));
 }
 
+const isEmpty = () =>
+  !field.value.trim() && !document.querySelector("#attachments > li");
+
 // One message at a time; an empty one is not sent at all.
 function onSubmit(event) {
   if (event.target !== form) return;
   suggestion = event.submitter?.name === "suggestion" ? event.submitter.value : "";
-  if (form.dataset.sending || (!suggestion && !field.value.trim())) {
+  if (form.dataset.sending || (!suggestion && isEmpty())) {
     event.preventDefault();
     event.stopImmediatePropagation();
   }

@@ -77,6 +77,9 @@ TABLE: dict[str, dict[str, Row]] = {
     f"{S}outputs/<int:seq>/": page(Action.READ, answers=(404,)),
     f"{S}images/<int:seq>/<int:number>/": page(Action.READ, answers=(404,)),
     f"{S}send/": act(Action.OPERATE, 422, text=" "),
+    f"{S}attach/": act(Action.OPERATE, 422),
+    f"{S}detach/": act(Action.OPERATE, image="99"),
+    f"{S}attached/<int:image>/": page(Action.OPERATE, answers=(404,)),
     f"{S}stop/": act(Action.OPERATE),
     f"{S}decide/": act(
         Action.DECIDE,
@@ -236,6 +239,7 @@ class World:
             "agent": "default_agent",
             "seq": "1",
             "number": "0",
+            "image": "99",
             "tool_call_id": "call_0",
             "process_id": "proc-00000000",
         }
