@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from django.urls import path
 
-from sessions_app.views import actions, attachments, chat, pages, preferences, session_list
+from sessions_app.views import (
+    actions,
+    attachments,
+    chat,
+    pages,
+    preferences,
+    session_list,
+)
 
 SESSION = "p/<slug:project>/s/<str:session>/"
 
