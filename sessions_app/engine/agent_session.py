@@ -92,6 +92,14 @@ class AgentSession:
         if is_stopped and isinstance(self._environment, Environment):
             self._environment.stop_subagents()
 
+    async def compact(
+        self, *, signal: AbortSignal | None = None
+    ) -> AsyncGenerator[OmniMessage, None]:
+        """Summarise the conversation into a fresh context; see `AgentLoop.compact`."""
+        async with aclosing(self._loop.compact(signal=signal)) as stream:
+            async for message in stream:
+                yield message
+
     def retry_now(self) -> None:
         """End the wait before the next attempt at a failed request."""
         self._loop.retry_now()
