@@ -14,16 +14,17 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from sessions_app import fragments, runtime
 from sessions_app.models import Project, Session
 from sessions_app.permissions import Action, forget, may
-from sessions_app.runtime.viewer import (
+from sessions_app.runtime.frames import (
     BindFrame,
+    ChildFrame,
     EventFrame,
     Frame,
     ItemFrame,
     LineFrame,
     ResetFrame,
     StateFrame,
-    Viewer,
 )
+from sessions_app.runtime.viewer import Viewer
 
 logger = logging.getLogger(__name__)
 
@@ -45,11 +46,13 @@ class SessionConsumer(AsyncWebsocketConsumer):
     _viewer: Viewer | None = None
     _task: asyncio.Task[None] | None = None
     _state: str = ""
+    _children: dict[str, str]
     _beat_at: float = 0.0
 
     async def connect(self) -> None:
         """Accept who may read the session; others are closed with 4404."""
         session_id = self.scope["url_route"]["kwargs"]["session"]
+        self._children = {}
         self._session = await sync_to_async(_readable)(self.scope["user"], session_id)
         await self.accept()
         if self._session is None:
@@ -108,6 +111,8 @@ class SessionConsumer(AsyncWebsocketConsumer):
                 html = await sync_to_async(self._status)()
                 is_news, self._state = html != self._state, html
                 return html if is_news else self._beat()
+            case ChildFrame(session_id=child_id):
+                return await sync_to_async(self._child)(child_id)
             case _:
                 return json.dumps(_plain(frame), ensure_ascii=False)
 
@@ -123,6 +128,13 @@ class SessionConsumer(AsyncWebsocketConsumer):
         assert self._session is not None
         kind = runtime.item_kind(item)
         return fragments.item_html(self._session, item, kind)
+
+    def _child(self, child_id: str) -> str:
+        assert self._session is not None
+        html = fragments.child_html(self._session, child_id)
+        is_news = html != self._children.get(child_id)
+        self._children[child_id] = html
+        return html if is_news else ""
 
     def _event(self, event: Any, item: str | None) -> str:
         assert self._session is not None

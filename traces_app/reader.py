@@ -27,6 +27,7 @@ __all__ = [
     "iter_events",
     "last_event",
     "parts_of",
+    "seq_at",
     "trace_for",
 ]
 
@@ -123,6 +124,12 @@ def last_event(
         rows = rows.filter(seq__lte=upto)
     newest = rows.order_by("-seq").values_list("seq", flat=True).first()
     return event_at(trace_id, newest) if newest else None
+
+
+def seq_at(trace_id: int, timestamp: str) -> int:
+    """Return the seq of the last event of a moment or before it, 0 for none."""
+    rows = TraceEvent.objects.filter(trace_id=trace_id, timestamp__lte=timestamp)
+    return rows.order_by("-seq").values_list("seq", flat=True).first() or 0
 
 
 def iter_events(

@@ -47,6 +47,7 @@ from sessions_app.runtime.stream import ServerSentEvent
 from sessions_app.runtime.supervisor import start_supervisor, stop_supervisor
 from sessions_app.runtime.watching import (
     call_events,
+    newest_events,
     outcome,
     stream_events,
     trace_events,
@@ -85,6 +86,7 @@ __all__ = [
     "item_kind",
     "item_text",
     "kill_process",
+    "newest_events",
     "not_found",
     "outcome",
     "pending_requests",

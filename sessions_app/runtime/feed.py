@@ -6,12 +6,11 @@ which serves watchers in other processes and whoever fell behind the cache.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from asgiref.sync import sync_to_async
 
 from sessions_app.models import ApprovalRequest, CommandSession
 from sessions_app.runtime import family, supervisor
+from sessions_app.runtime.frames import Span
 from sessions_app.runtime.items import kind_of
 from sessions_app.runtime.live_session import LiveSession
 from sessions_app.runtime.output_log import CHUNK, read_chunks, stored_ends
@@ -19,19 +18,6 @@ from traces_app import reader
 from traces_app.reader import StoredEvent
 
 PAGE = 200
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
-    """A piece of an item; `start` is later than asked for when text is gone."""
-
-    item: str
-    start: int
-    text: str
-
-    @property
-    def stop(self) -> int:
-        return self.start + len(self.text)
 
 
 class Feed:

@@ -28,18 +28,18 @@ class Watch:
         self._event = asyncio.Event()
         self.is_state = True
         self.topics: set[str] = set()
-        self.woken: set[str] = set()  # topics that woke it, until they are taken
+        self._woken: dict[str, bool] = {}
 
     def wake(self, *, state: bool = True, topic: str | None = None) -> None:
         """Let `wait` return."""
         self.is_state = self.is_state or state
         if topic is not None:
-            self.woken.add(topic)
+            self._woken[topic] = state or self._woken.get(topic, False)
         self._event.set()
 
-    def take_woken(self) -> set[str]:
-        """Return the topics that woke it since this was last asked."""
-        woken, self.woken = self.woken, set()
+    def take_woken(self) -> dict[str, bool]:
+        """Return the topics that woke it since this was last asked: is it state?"""
+        woken, self._woken = self._woken, {}
         return woken
 
     async def wait(self, timeout_s: float = FALLBACK_S) -> bool:

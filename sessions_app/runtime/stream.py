@@ -2,7 +2,8 @@
 
 Built from the same frames a page gets. For a call the deltas are what its output
 will begin with: they stop at the cap, and what the complete output has beyond them
-(markers) comes as one last delta, so that joined deltas equal the output.
+(markers) comes as one last delta, so that joined deltas equal the output. Messages of
+subagents stand between the session's own, with their `origin`.
 """
 
 from __future__ import annotations
@@ -14,18 +15,23 @@ from dataclasses import dataclass, field
 from asgiref.sync import sync_to_async
 
 from sessions_app.models import Session
-from sessions_app.runtime.feed import Feed, Span, pending_requests
-from sessions_app.runtime.items import is_text_item, kind_of
-from sessions_app.runtime.viewer import (
+from sessions_app.runtime.child_viewers import CarriedChildren
+from sessions_app.runtime.feed import Feed, pending_requests
+from sessions_app.runtime.frames import (
     BindFrame,
+    ChildFrame,
     EventFrame,
     Frame,
     ItemFrame,
+    Span,
     StateFrame,
-    Viewer,
 )
+from sessions_app.runtime.hub import Hub
+from sessions_app.runtime.items import is_text_item, kind_of
+from sessions_app.runtime.viewer import Viewer
 from traces_app import reader
 from traces_app.omnimessage import OmniMessage, StopReason
+from traces_app.omnimessage.codec import dumps
 from traces_app.omnimessage.payloads import (
     EventType,
     PartialText,
@@ -57,6 +63,7 @@ class Stream:
     _starts: dict[str, int] = field(default_factory=dict)  # call: where it began
     _sent: dict[str, int] = field(default_factory=dict)  # call: characters sent
     _told: dict[str, int] = field(default_factory=dict)  # text: where its deltas end
+    _children: dict[str, Stream] = field(default_factory=dict)
     _state: str = ""
 
     async def events(self) -> AsyncGenerator[ServerSentEvent, None]:
@@ -78,8 +85,24 @@ class Stream:
                 yield from self._span(frame)
             case EventFrame(event=stored, item=item):
                 yield from self._recorded(stored, item)
+            case ChildFrame(session_id=session_id, frame=child_frame) if child_frame:
+                yield from self._carried(session_id, child_frame)
             case _:
                 pass
+
+    def _carried(self, session_id: str, frame: Frame) -> Iterator[ServerSentEvent]:
+        """Yield a subagent's messages; a reader comes back behind its last event."""
+        assert isinstance(self.viewer.children, CarriedChildren)
+        viewer = self.viewer.children.viewers[session_id]
+        child = self._children.get(session_id)
+        if child is None:
+            child = Stream(session_id=session_id, viewer=viewer)
+            self._children[session_id] = child
+        for event in child._encode(frame):
+            message = json.loads(event.data)
+            message["origin"] = [session_id, *message.get("origin", ())]
+            place = f"{self.viewer.seq}.{session_id}.{viewer.seq}"
+            yield ServerSentEvent(id=place, event="", data=dumps(message))
 
     def _bind(self, call_id: str, item: str, start: int) -> Iterator[ServerSentEvent]:
         self._calls[item] = call_id
@@ -141,11 +164,18 @@ class Stream:
         if data == self._state:
             return
         # Events are read after the state: all it follows from is told before it.
-        async for frame in self.viewer.news():
+        async for frame in self._news():
             for event in self._encode(frame):
                 yield event
         self._state = data
         yield ServerSentEvent(id=str(self.viewer.seq), event="status", data=data)
+
+    async def _news(self) -> AsyncGenerator[Frame, None]:
+        async for frame in self.viewer.news():
+            yield frame
+        if self.viewer.children:
+            async for child_frame in self.viewer.children.catch_up():
+                yield child_frame
 
     def _read_state(self) -> str:
         session = Session.objects.filter(pk=self.session_id).first()
@@ -197,11 +227,13 @@ def _output(
     )
 
 
-async def open_stream(feed: Feed, viewer: Viewer, last_id: str | None) -> Stream:
+async def open_stream(feed: Feed, hub: Hub, last_id: str | None) -> Stream:
     """Place a viewer where `last_id` says; None: at what comes next.
 
     A `last_id` that is none of ours raises `ValueError`.
     """
+    viewer = Viewer(feed=feed, hub=hub)
+    places: dict[str, int] = {}
     if last_id is None:
         viewer.seq = await sync_to_async(reader.head_seq)(feed.trace_id)
         for item, end in (await feed.ends()).items():
@@ -211,6 +243,14 @@ async def open_stream(feed: Feed, viewer: Viewer, last_id: str | None) -> Stream
         viewer.seq = int(seq)
         if rest:
             item, _, offset = rest.rpartition(".")
-            viewer.have[item] = int(offset)
+            places[item] = viewer.have[item] = int(offset)
+    moment = await sync_to_async(_moment)(feed, viewer.seq) if last_id else None
+    viewer.children = CarriedChildren(feed, hub, places=places, moment=moment)
     told = dict(viewer.have)
     return Stream(session_id=feed.session_id, viewer=viewer, _told=told)
+
+
+def _moment(feed: Feed, seq: int) -> str:
+    """Return when the last event the reader has was made."""
+    last = reader.event_at(feed.trace_id, seq)
+    return last.message.timestamp if last else ""

@@ -29,6 +29,7 @@ from sessions_app.environment.child_session import Ending
 from sessions_app.environment.tool import Approve
 from sessions_app.models import ApprovalRequest, SubagentState
 from sessions_app.runtime import child_rows, family, sessions
+from sessions_app.runtime.hub import Hub
 from sessions_app.runtime.live_session import LiveSession
 from sessions_app.runtime.refusal import Refusal
 from traces_app.omnimessage import OmniMessage, event
@@ -44,6 +45,7 @@ class Host(Protocol):
     """What a child needs of the supervisor."""
 
     is_stopping: bool
+    hub: Hub
     starting: defaultdict[str, asyncio.Lock]
 
     async def open(self, session_id: str) -> LiveSession: ...
@@ -119,9 +121,7 @@ class LiveChild:
         finally:
             # Recovery tells those apart that were at work when the server stopped.
             if not self._host.is_stopping:
-                await sync_to_async(family.set_state)(
-                    self.session_id, SubagentState.IDLE
-                )
+                await self._note(SubagentState.IDLE)
 
     async def _start(self, prompt: str, messages: Channel[OmniMessage]) -> LiveSession:
         async with self._host.starting[self.session_id]:
@@ -134,13 +134,15 @@ class LiveChild:
                 queue=False,
                 is_busy=live.has_task,
             )
-            await sync_to_async(family.set_state)(
-                self.session_id, SubagentState.WORKING
-            )
+            await self._note(SubagentState.WORKING)
             await live.until_free()
             live.listeners.add(messages)
             await self._host.run(self.session_id)
         return live
+
+    async def _note(self, state: SubagentState) -> None:
+        await sync_to_async(family.set_state)(self.session_id, state)
+        self._host.hub.notify(self.session_id)
 
     async def pending_approvals(self) -> int:
         """Return how many of its calls wait for a person."""
@@ -154,5 +156,5 @@ class LiveChild:
         if self._host.is_stopping:
             return
         if why in _STATES:
-            await sync_to_async(family.set_state)(self.session_id, _STATES[why])
+            await self._note(_STATES[why])
         await self._host.drop(self.session_id)

@@ -13,66 +13,44 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from asgiref.sync import sync_to_async
 
-from sessions_app.runtime.feed import Feed, Span
+from sessions_app.runtime.feed import Feed
+from sessions_app.runtime.frames import (
+    BindFrame,
+    ChildFrame,
+    EventFrame,
+    Frame,
+    ItemFrame,
+    LineFrame,
+    ResetFrame,
+    Span,
+    StateFrame,
+)
 from sessions_app.runtime.hub import Hub, Watch
 from sessions_app.runtime.items import ItemNames, is_text_item
 from traces_app import reader
+from traces_app.omnimessage.payloads import Subagent
 from traces_app.reader import StoredEvent
 
 FRAME_S = 0.033
 WINDOW = 256 * 1024  # characters on their way to a watcher that has not acked them
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventFrame:
-    """A recorded event; `item` is the streaming element it replaces, if shown."""
+class Followed(Protocol):
+    """The subagents of a watched session, and what is new of them."""
 
-    event: StoredEvent
-    item: str | None
+    async def begin(self, watch: Watch, seq: int) -> None: ...
 
+    async def adopt(self, session_id: str) -> None: ...
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ItemFrame:
-    """A streaming text or thought the watcher has no element for yet."""
+    def round(
+        self, woken: dict[str, bool], *, is_late: bool
+    ) -> AsyncGenerator[ChildFrame, None]: ...
 
-    item: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BindFrame:
-    """The output element of a call shows the item from `start` on."""
-
-    call_id: str
-    item: str
-    start: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResetFrame:
-    """The watcher has text the log never made durable: cut it at `start`."""
-
-    item: str
-    start: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LineFrame:
-    """The line that is still open, droppable."""
-
-    item: str
-    at: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StateFrame:
-    """Something beside the Trace may have changed: status, pending calls, queue."""
-
-
-Frame = Span | EventFrame | ItemFrame | BindFrame | ResetFrame | LineFrame | StateFrame
+    def catch_up(self) -> AsyncGenerator[ChildFrame, None]: ...
 
 
 @dataclass(slots=True)
@@ -84,6 +62,7 @@ class Viewer:
     have: dict[str, int] = field(default_factory=dict)
     seq: int = 0
     sent: int = 0  # characters of text sent
+    children: Followed | None = None  # subagents that are watched too
     _acked: int = 0
     _shown: set[str] = field(default_factory=set)  # text items with an element
     _calls: set[str] = field(default_factory=set)  # calls with a card
@@ -95,10 +74,10 @@ class Viewer:
 
     async def frames(self) -> AsyncGenerator[Frame, None]:
         """Yield what the watcher lacks, for ever."""
-        self._names = await sync_to_async(names_at)(self.feed.trace_id, self.seq)
-        self._shown = {item for item in self.have if is_text_item(item)}
         with self.hub.watch(self.feed.session_id) as watch:
-            self._watch = watch
+            await self.begin(watch)
+            if self.children:
+                await self.children.begin(watch, self.seq)
             for reset in await self._resets():
                 yield reset
             async for frame in self.news():
@@ -118,6 +97,12 @@ class Viewer:
                 watch.is_state = watch.is_state or not is_woken
                 self._is_late = not is_woken
 
+    async def begin(self, watch: Watch) -> None:
+        """Find out where in the Trace the watcher is; `watch` wakes it."""
+        self._names = await sync_to_async(names_at)(self.feed.trace_id, self.seq)
+        self._shown = {item for item in self.have if is_text_item(item)}
+        self._watch = watch
+
     def ack(self, received: int) -> None:
         """Take note of how much the watcher has read in all."""
         self._acked = max(self._acked, received)
@@ -132,6 +117,18 @@ class Viewer:
 
     async def _round(self, watch: Watch) -> AsyncGenerator[Frame, None]:
         is_state, watch.is_state = watch.is_state, False
+        is_late = self._is_late
+        async for frame in self.part():
+            yield frame
+        if self.children:
+            woken = watch.take_woken()
+            async for child_frame in self.children.round(woken, is_late=is_late):
+                yield child_frame
+        if is_state:
+            yield StateFrame()
+
+    async def part(self) -> AsyncGenerator[Frame, None]:
+        """Yield what is new of the session alone."""
         for binding in self._new_bindings(shown_only=True):
             yield binding
         async for span in self._new_text():
@@ -144,8 +141,6 @@ class Viewer:
             yield frame
         for line in self._new_lines():
             yield line
-        if is_state:
-            yield StateFrame()
 
     async def news(self) -> AsyncGenerator[Frame, None]:
         """Yield the events that are new; not to be asked between two of them."""
@@ -153,6 +148,8 @@ class Viewer:
         self._is_late = False
         while events:
             for event in events:
+                async for child_frame in self._before(event):
+                    yield child_frame
                 self.seq = event.seq
                 if event.kind == "tool_call" and event.tool_call_id:
                     self._calls.add(event.tool_call_id)
@@ -164,6 +161,16 @@ class Viewer:
                 else:
                     yield EventFrame(event=event, item=None)
             events = await self.feed.events(self.seq)
+
+    async def _before(self, event: StoredEvent) -> AsyncGenerator[ChildFrame, None]:
+        """Take up a new subagent; before an output, yield what led to it."""
+        if self.children is None:
+            return
+        if isinstance(pointer := event.message.payload, Subagent):
+            await self.children.adopt(pointer.session_id)
+        elif event.kind == "tool_call_output":
+            async for frame in self.children.catch_up():
+                yield frame
 
     def _new_bindings(self, *, shown_only: bool = False) -> Iterator[BindFrame]:
         """Yield what running calls show; `shown_only`: of cards already sent."""
@@ -190,8 +197,8 @@ class Viewer:
                 continue
             self.have[item] = span.stop
             self.sent += len(span.text)
-            if span.stop < end and self._watch:
-                self._watch.wake(state=False)  # more to come, after this frame
+            if span.stop < end and self._watch:  # more to come, after this frame
+                self._watch.wake(state=False, topic=self.feed.session_id)
             yield span
 
     async def _new_items(self) -> AsyncGenerator[Frame, None]:

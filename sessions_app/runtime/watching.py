@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 from sessions_app.models import Session
 from sessions_app.runtime import supervisor
+from sessions_app.runtime.child_viewers import ToldChildren
 from sessions_app.runtime.feed import Feed
 from sessions_app.runtime.hub import Watch
 from sessions_app.runtime.live_session import LiveSession
@@ -25,6 +26,14 @@ def trace_events(record: Session | Trace, **filters: Any) -> list[StoredEvent]:
     return reader.events(trace_id, **filters)
 
 
+def newest_events(
+    session: Session, *, kinds: Sequence[str], among: int = 200
+) -> list[StoredEvent]:
+    """Return events of the kinds among the session's last ones. Sync."""
+    after = max(0, reader.head_seq(session.trace_id) - among)
+    return reader.events(session.trace_id, after=after, limit=among, kinds=kinds)
+
+
 def call_events(session: Session, tool_call_id: str) -> list[StoredEvent]:
     """Return all events of one call: request, decision, start, output. Sync.
 
@@ -39,9 +48,11 @@ def window_start(session: Session, *, requests: int, before: int | None = None) 
 
 
 def viewer(session: Session, *, have: dict[str, int], seq: int) -> Viewer:
-    """Return the pump of one watcher of the session."""
-    feed = Feed(session.pk, session.trace_id)
-    return Viewer(feed=feed, hub=supervisor.current().hub, have=have, seq=seq)
+    """Return the pump of a page that shows the session."""
+    feed, hub = Feed(session.pk, session.trace_id), supervisor.current().hub
+    viewer = Viewer(feed=feed, hub=hub, have=have, seq=seq)
+    viewer.children = ToldChildren(feed, hub)
+    return viewer
 
 
 async def stream_events(
@@ -51,9 +62,8 @@ async def stream_events(
 
     Its place is taken before this returns. `ValueError` when the id is not ours.
     """
-    watcher = viewer(session, have={}, seq=0)
-    stream = await open_stream(watcher.feed, watcher, last_id)
-    return stream.events()
+    feed, hub = Feed(session.pk, session.trace_id), supervisor.current().hub
+    return (await open_stream(feed, hub, last_id)).events()
 
 
 def watch_project(slug: str) -> AbstractContextManager[Watch]:

@@ -11,13 +11,13 @@ from asgiref.sync import sync_to_async
 
 from sessions_app import runtime
 from sessions_app.models import Session
-from sessions_app.runtime.viewer import (
-    WINDOW,
+from sessions_app.runtime.frames import (
     BindFrame,
     EventFrame,
     ItemFrame,
     ResetFrame,
 )
+from sessions_app.runtime.viewer import WINDOW
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
