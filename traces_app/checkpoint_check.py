@@ -80,7 +80,7 @@ class CheckpointCheck:
         return public is not None and is_signed(public, signature, text)
 
     def _check_witness(self, lines: list[witness.Line]) -> None:
-        first: int | None = None
+        seen: set[int] = set()
         for place, line in lines:
             said = statement_of_line(line) if line is not None else None
             if line is None or said is None:
@@ -88,7 +88,7 @@ class CheckpointCheck:
                 continue
             self.report.witness_lines += 1
             statement, text, signature = said
-            first = statement.number if first is None else min(first, statement.number)
+            seen.add(statement.number)
             if not self._is_signed(statement, signature, text):
                 self.report.add(
                     statement.trace, f"line {place} of the witness was changed"
@@ -102,16 +102,23 @@ class CheckpointCheck:
                     f"{statement.trace} at #{statement.seq}, the database does not "
                     "hold it: it was rolled back, or the session was dropped",
                 )
-        self._check_witness_coverage(first)
+        self._check_witness_coverage(seen)
 
-    def _check_witness_coverage(self, first: int | None) -> None:
-        if first is None:
+    def _check_witness_coverage(self, seen: set[int]) -> None:
+        if not seen:
             self.report.notes.append(
                 f"no witness: {witness.witness_path()} holds no checkpoint, so a "
                 "database rolled back as a whole would not be noticed"
             )
-        elif first > 1:
+            return
+        if (first := min(seen)) > 1:
             self.report.notes.append(f"the witness begins at checkpoint {first}")
+        lacking = sorted(n for n in self._texts if n > first and n not in seen)
+        if lacking:
+            self.report.notes.append(
+                f"the witness lacks {len(lacking)} checkpoints from {lacking[0]} on: its "
+                "lines were removed, or the server was killed before it wrote them"
+            )
 
     def _check_sessions(self) -> None:
         """Every session that was ever signed must still be there."""

@@ -126,6 +126,18 @@ def test_missing_witness_is_a_note_and_no_finding(trace):
     assert "no witness" in instance.notes[0]
 
 
+def test_removed_line_of_the_witness_is_a_note(make_trace):
+    make_trace(turn()), make_trace(turn())
+    path = settings.WITNESS_FILE
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:-1]))
+
+    instance = Verifier().instance
+
+    assert instance.findings == []
+    assert "the witness lacks 1 checkpoints" in instance.notes[0]
+
+
 def test_key_is_readable_by_its_owner_alone(trace):
     assert settings.SIGNING_KEY_FILE.stat().st_mode & 0o777 == 0o600
 
