@@ -71,7 +71,7 @@ async def send(request: HttpRequest, session: Session, user: Any) -> HttpRespons
     starts = await runtime.start_task(
         session.pk,
         text=text,
-        attached=[int(image) for image in attached if image.isdecimal()],
+        attached=[int(i) for i in attached if i.isdecimal() and len(i) < 16],
         user=user,
         queue=True,
     )
