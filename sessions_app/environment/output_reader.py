@@ -25,9 +25,6 @@ QUIET_S = 0.1  # an open line this old is no longer waited for
 _PIPE_SIZE = 64 * 1024  # as the kernel makes it
 _SLICE = 4 * 1024  # characters: with effects in each of them two milliseconds
 _TURN_S = 0.002  # of work in one turn of the loop
-# A flood is given a moment to fill the pipe: fewer, larger reads cost both sides less.
-_FLOOD = 16 * 1024  # bytes in one read
-_GATHER_S = 0.0003
 _DRAIN_S = 0.1  # for writers that do not stop after the shell's exit
 
 
@@ -136,9 +133,6 @@ class OutputReader:
             self._close(pipe)
             return
         self._take(pipe, block)
-        if _FLOOD <= len(block) < SIZE // 2:
-            self.pause("gather")
-            self._loop.call_later(_GATHER_S, self.resume, "gather")
 
     def _close(self, pipe: _Pipe) -> None:
         if pipe.is_open:

@@ -10,8 +10,13 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+import time
 
 SIZE = 1024 * 1024  # bytes: the most a pipe of an ordinary user holds
+
+_FLOOD = 16 * 1024  # bytes in one read: more is on its way
+_PLENTY = 512 * 1024  # bytes in one read: worth the work as they are
+_MOMENT_S = 0.00005
 
 _strcspn = ctypes.CDLL(None).strcspn
 _strcspn.argtypes = (ctypes.c_void_p, ctypes.c_char_p)
@@ -36,8 +41,28 @@ class ReadBuffer:
     def read(self, descriptor: int) -> memoryview:
         """Return what can be read, empty at the end; raises BlockingIOError."""
         size = os.readv(descriptor, self._places)
+        if size >= _FLOOD:
+            size = self._read_on(descriptor, size)
         self._memory[size] = 0
         return self._view[:size]
+
+    def _read_on(self, descriptor: int, size: int) -> int:
+        """Take what else comes of a flood; return how much it is in all.
+
+        A reader that is faster than its writer gets little at a time, which costs both
+        more than all the rest. The wait is shorter than any timer of the loop can be.
+        """
+        if size < _PLENTY:
+            time.sleep(_MOMENT_S)
+        while size < SIZE:
+            try:
+                more = os.readv(descriptor, [self._view[size:SIZE]])
+            except BlockingIOError:
+                break
+            if not more:
+                break  # the next read finds the end again
+            size += more
+        return size
 
     def is_free_of_controls(self, size: int) -> bool:
         """Tell of the last block, so many bytes long; True is certain."""
