@@ -14,6 +14,7 @@ from typing import ClassVar
 from django.urls import reverse
 
 from sessions_app import runtime
+from sessions_app.child_view import child_name
 from sessions_app.models import ApprovalRequest, CommandSession, Session
 from traces_app.arguments import Arguments, Line, read_arguments, spell
 from traces_app.call_view import call_key
@@ -126,13 +127,9 @@ def _agent(request: ApprovalRequest, session: Session) -> str:
 
 
 def _child_name(session_id: str) -> str:
-    """Return a subagent as people tell it from its siblings: `reviewer #2`."""
-    child = Session.objects.filter(pk=session_id).select_related("agent").first()
-    if child is None:
-        return session_id
-    elder = Session.objects.filter(parent_id=child.parent_id, deleted_at=None)
-    number = elder.filter(created_at__lte=child.created_at).count()
-    return f"{child.agent.name} #{number}"
+    children = Session.objects.select_related("agent", "subagent")
+    child = children.filter(pk=session_id).first()
+    return child_name(child) if child else session_id
 
 
 def _process(request: ApprovalRequest) -> str:

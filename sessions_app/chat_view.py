@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from sessions_app import runtime
 from sessions_app.cards import Card, card_key, card_of, cards_of
+from sessions_app.child_view import child_at, children_of
 from sessions_app.models import ApprovalRequest, OutputChunk, QueuedMessage, Session
 from traces_app.call_view import CallView, OutputView, view_call, view_output
 from traces_app.omnimessage import payloads as p
@@ -58,12 +59,6 @@ def urls_of(session: Session) -> dict[str, str]:
         "attached": f"{chat}attached/",
         "chats": chat.removesuffix(f"{session.pk}/"),
     }
-
-
-def children_of(session: Session) -> list[Session]:
-    """Return the session's subagents, the oldest first."""
-    children = Session.objects.filter(parent=session, deleted_at=None)
-    return list(children.select_related("agent").order_by("created_at", "id"))
 
 
 def child_cards(
@@ -156,7 +151,12 @@ class CallViewer:
         }
 
     def __call__(self, events: list[StoredEvent]) -> CallView:
-        """Return the view of one call."""
+        """Return the view of one call, with the subagents it made."""
+        pointers = [getattr(e.message.payload, "session_id", None) for e in events]
+        made = [child_at(self._session, key) for key in pointers if key is not None]
+        return replace(self._view(events), nested=tuple(filter(None, made)))
+
+    def _view(self, events: list[StoredEvent]) -> CallView:
         call_id = str(getattr(events[0].message.payload, "tool_call_id", ""))
         ended = next((e for e in events if e.kind == "tool_call_output"), None)
         card = self._cards.get(call_id)

@@ -28,8 +28,10 @@ from sessions_app.chat_view import (
     urls_of,
     usage,
 )
+from sessions_app.child_view import child_at
 from sessions_app.frame import ACTIVE, count_waiting
 from sessions_app.models import ApprovalRequest, Project, Session
+from traces_app.call_view import call_key
 from traces_app.omnimessage import payloads as p
 from traces_app.rendering import Turn, entry_of, starts_turn, turn_title
 from traces_app.stored_event import StoredEvent
@@ -106,8 +108,16 @@ def _mark(project: Project) -> str:
     return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
 
 
+def child_html(session: Session, child_id: str) -> str:
+    """Return what may be another of a subagent's card; "" when there is none."""
+    child = child_at(session, child_id)
+    return _render("child", child=child) if child else ""
+
+
 def author_of(session: Session) -> str:
-    """Return the name a person's messages are shown under."""
+    """Return the name that messages to the agent are shown under."""
+    if session.parent is not None:
+        return session.parent.agent.name
     return session.created_by.get_username() if session.created_by else "You"
 
 
@@ -129,6 +139,16 @@ def _call(session: Session, event: StoredEvent) -> str:
     if event.kind == "tool_call":
         return _render("append", **context)
     return _render("call", **context)
+
+
+def _subagent(session: Session, event: StoredEvent) -> str:
+    """Return a new subagent's card, put below the call that made it."""
+    payload = event.message.payload
+    assert isinstance(payload, p.Subagent)
+    child = child_at(session, payload.session_id)
+    if child is None or payload.tool_call_id is None:
+        return ""
+    return _render("new_child", child=child, call_key=call_key(payload.tool_call_id))
 
 
 def _request_end(session: Session, event: StoredEvent) -> str:
@@ -165,6 +185,7 @@ _OF_A_CALL = frozenset(
 _SPECIAL: dict[str, Callable[[Session, StoredEvent], str]] = {
     "request_begin": _request_begin,
     "request_end": _request_end,
+    "subagent": _subagent,
     "token_usage": _token_usage,
 }
 

@@ -53,6 +53,7 @@ class CallView:
     start: int = 0
     streamed: str = ""
     offset: int = 0  # one past the last character of `streamed`
+    nested: tuple[Any, ...] = ()  # what the product shows below: subagents
     is_open: bool = True
 
 

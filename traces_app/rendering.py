@@ -138,7 +138,8 @@ def conversation(
     slots = [entries]
     for event in events:
         call_id = getattr(event.message.payload, "tool_call_id", None)
-        if call_id is not None and event.kind != "subagent":
+        is_pointer = event.kind == "subagent"
+        if call_id is not None and (call_id in places or not is_pointer):
             if event.kind == "tool_call":
                 places[call_id] = (entries, len(entries))
                 entries.append(None)

@@ -19,6 +19,7 @@ from sessions_app.runtime.hub import Hub, Watch
 from sessions_app.runtime.viewer import Viewer
 from traces_app import reader
 
+_NOTHING: tuple[ChildFrame, ...] = ()
 SHOWN = 50  # the newest subagents, of which a page is told when it connects
 
 
@@ -81,8 +82,8 @@ class ToldChildren(_Children):
 
     async def catch_up(self) -> AsyncGenerator[ChildFrame, None]:
         """Yield nothing: what is drawn from rows needs no order."""
-        return
-        yield
+        for frame in _NOTHING:
+            yield frame
 
 
 class CarriedChildren(_Children):
