@@ -21,7 +21,7 @@ function problemOf(files) {
   const { bytes, total, count } = form.dataset;
   const there = [...document.querySelectorAll("#attachments > li")];
   const large = files.find((file) => file.size > bytes);
-  if (large) return `${large.name} has ${megabytes(large.size)}; an image may have up to ${megabytes(bytes)}.`;
+  if (large) return `${large.name} is too large: an image may have up to ${megabytes(bytes)}.`;
   if (there.length + files.length > count) {
     return `${there.length + files.length} images; a message may have up to ${count}.`;
   }

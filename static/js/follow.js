@@ -8,6 +8,7 @@ const root = document.scrollingElement;
 
 let follows = false;
 let count = 0;
+let place = 0; // where the last scrolling led
 
 const fromEnd = () => root.scrollHeight - root.clientHeight - root.scrollTop;
 
@@ -29,7 +30,11 @@ function toEnd() {
 }
 
 addEventListener("scroll", () => {
-  follows = fromEnd() < NEAR_END || conversation.childElementCount < 2;
+  // Only the way up leads away: what is tall may have come since the last way down.
+  const isUp = root.scrollTop < place;
+  place = root.scrollTop;
+  if (fromEnd() < NEAR_END || conversation.childElementCount < 2) follows = true;
+  else if (isUp) follows = false;
   showButton();
 }, { passive: true });
 
