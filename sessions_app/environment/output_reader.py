@@ -2,8 +2,8 @@
 
 1. A readable pipe is read at once in the loop's callback; plain text is given out in
    the same callback, so that a line reaches whoever watches within the millisecond.
-2. A block with terminal effects is worked off in slices; the reader rests after each
-   as long as it worked, so that the loop stays free for others.
+2. A block with terminal effects, or of other than ASCII, is worked off in slices; the
+   reader rests between them as long as it worked, so that the loop stays free.
 3. A line without its newline is given out after 100 ms of quiet: it may be a prompt.
 4. After the shell's exit `drain` takes what the pipes hold and closes the text.
 """
@@ -23,7 +23,7 @@ from sessions_app.environment.terminal_text import TerminalText
 
 QUIET_S = 0.1  # an open line this old is no longer waited for
 _PIPE_SIZE = 64 * 1024  # as the kernel makes it
-_SLICE = 4 * 1024  # characters: with effects in each of them two milliseconds
+_SLICE = 4 * 1024  # bytes: with effects in all of them two milliseconds
 _TURN_S = 0.002  # of work in one turn of the loop
 _DRAIN_S = 0.1  # for writers that do not stop after the shell's exit
 
@@ -91,7 +91,7 @@ class OutputReader:
         self._pipes = (_Pipe(stdout), _Pipe(stderr))
         self._on_text = on_text
         self._on_open_line = on_open_line
-        self._slices: deque[tuple[_Pipe, str]] = deque()
+        self._slices: deque[tuple[_Pipe, bytes]] = deque()
         self._slice_timer: asyncio.Handle | None = None
         self._paused: set[str] = set()
         self._is_reading = False
@@ -141,16 +141,25 @@ class OutputReader:
             os.close(pipe.descriptor)
 
     def _take(self, pipe: _Pipe, block: memoryview) -> None:
-        is_plain = not self._slices and pipe.text.is_at_rest
-        is_plain = is_plain and pipe.buffer.is_free_of_controls(len(block))
-        text = pipe.text.decode(block)
-        if is_plain:
+        if not self._slices and (text := self._plain(pipe, block)) is not None:
             self._give(pipe, pipe.text.feed_plain(text))
             return
-        for start in range(0, len(text), _SLICE):
-            self._slices.append((pipe, text[start : start + _SLICE]))
+        for start in range(0, len(block), _SLICE):
+            self._slices.append((pipe, bytes(block[start : start + _SLICE])))
         if self._slice_timer is None:
             self._work()
+
+    @staticmethod
+    def _plain(pipe: _Pipe, block: memoryview) -> str | None:
+        """Return the text of a block that needs no closer look, else None."""
+        if not pipe.text.is_at_rest:
+            return None
+        if not pipe.buffer.is_free_of_controls(len(block)):
+            return None
+        try:
+            return str(block, "ascii")
+        except UnicodeDecodeError:
+            return None
 
     def _work(self) -> None:
         """Resolve slices for a moment, then rest at least as long as that took."""
@@ -158,8 +167,8 @@ class OutputReader:
         began = self._loop.time()
         worked = 0.0
         while self._slices and worked < _TURN_S:
-            pipe, text = self._slices.popleft()
-            self._give(pipe, pipe.text.feed(text))
+            pipe, block = self._slices.popleft()
+            self._give(pipe, pipe.text.feed(pipe.text.decode(block)))
             worked = self._loop.time() - began
         if not self._slices and worked < _TURN_S:
             self.resume("slices")

@@ -22,9 +22,9 @@ _strcspn = ctypes.CDLL(None).strcspn
 _strcspn.argtypes = (ctypes.c_void_p, ctypes.c_char_p)
 _strcspn.restype = ctypes.c_size_t
 
-# All controls but tab and newline; 0xC2 begins the others (U+0080 to U+009F). Sets of
-# at most sixteen are fast, NUL stops each search.
-_CONTROLS = bytes([*range(1, 9), *range(11, 32), 127, 0xC2])
+# All of ASCII but tab and newline. Sets of at most sixteen are fast; NUL stops each
+# search.
+_CONTROLS = bytes([*range(1, 9), *range(11, 32), 127])
 _SETS = (_CONTROLS[:16], _CONTROLS[16:])
 
 
@@ -65,7 +65,7 @@ class ReadBuffer:
         return size
 
     def is_free_of_controls(self, size: int) -> bool:
-        """Tell of the last block, so many bytes long; True is certain."""
+        """Tell of the last block, so many bytes long, as far as it is ASCII."""
         return all(_strcspn(self._address, chars) == size for chars in _SETS)
 
 
