@@ -76,7 +76,7 @@ def test_attached_image_is_sent_and_shown_as_a_thumbnail(page: Page):
     expect(attached(page)).to_have_count(0)
     shown = conversation(page).get_by_role("img", name=re.compile("PNG, 640 × 480"))
     is_drawn(shown)
-    expect(conversation(page)).to_contain_text("I saw it")
+    expect(conversation(page).get_by_text("I saw it", exact=True)).to_be_in_viewport()
     assert "base64" not in page.content()
     height = shown.bounding_box()["height"]
     page.reload()
