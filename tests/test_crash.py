@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
 TWO_TURNS = "$ echo a\n$ sleep 0.2; echo b\nthen\nsay c"

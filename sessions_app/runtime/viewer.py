@@ -129,11 +129,9 @@ class Viewer:
 
     async def part(self) -> AsyncGenerator[Frame, None]:
         """Yield what is new of the session alone."""
-        for binding in self._new_bindings(shown_only=True):
-            yield binding
-        async for span in self._new_text():
-            yield span
-        async for frame in self.news():
+        async for frame in self._shown_text():
+            yield frame
+        async for frame in self.news(with_text=True):
             yield frame
         for binding in self._new_bindings():
             yield binding
@@ -142,8 +140,12 @@ class Viewer:
         for line in self._new_lines():
             yield line
 
-    async def news(self) -> AsyncGenerator[Frame, None]:
-        """Yield the events that are new; not to be asked between two of them."""
+    async def news(self, *, with_text: bool = False) -> AsyncGenerator[Frame, None]:
+        """Yield the events that are new; not to be asked between two of them.
+
+        `with_text` lets output that came meanwhile through between two events: a
+        page takes milliseconds to draw one, and a first line should not wait.
+        """
         events = await self.feed.events(self.seq, is_sure=self._is_late)
         self._is_late = False
         while events:
@@ -160,6 +162,9 @@ class Viewer:
                     yield EventFrame(event=event, item=item)
                 else:
                     yield EventFrame(event=event, item=None)
+                if with_text:
+                    async for text in self._shown_text():
+                        yield text
             events = await self.feed.events(self.seq)
 
     async def _before(self, event: StoredEvent) -> AsyncGenerator[ChildFrame, None]:
@@ -171,6 +176,13 @@ class Viewer:
         elif event.kind == "tool_call_output":
             async for frame in self.children.catch_up():
                 yield frame
+
+    async def _shown_text(self) -> AsyncGenerator[Frame, None]:
+        """Yield bindings and text of what the watcher has an element for."""
+        for binding in self._new_bindings(shown_only=True):
+            yield binding
+        async for span in self._new_text():
+            yield span
 
     def _new_bindings(self, *, shown_only: bool = False) -> Iterator[BindFrame]:
         """Yield what running calls show; `shown_only`: of cards already sent."""
