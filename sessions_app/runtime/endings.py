@@ -25,7 +25,7 @@ from sessions_app.runtime.reach import (
     notify,
     username,
 )
-from sessions_app.runtime.refusal import conflict
+from sessions_app.runtime.refusal import Refusal, conflict
 
 logger = logging.getLogger(__name__)
 
@@ -49,10 +49,22 @@ async def _interrupt_one(session_id: str, user: Any) -> None:
             return
         if not await sync_to_async(_has_open_turn)(session_id):
             return
-        live = await owner.open(session_id)
+        try:
+            live = await owner.open(session_id)
+        except Refusal:
+            # Its folder or model is gone: what waits is settled without a loop.
+            await sync_to_async(_settle_rows)(session_id, name)
+            owner.hub.notify(session_id)
+            return
         if live.desk:
             live.desk.stopped_by = name
         await owner.run(session_id, aborted=True)
+
+
+def _settle_rows(session_id: str, name: str | None) -> None:
+    """Deny what waits and close its calls, on record, as a restart would."""
+    decisions.close_pending(session_id, name)
+    recovery.recover_session(Session.objects.get(pk=session_id))
 
 
 def _has_open_turn(session_id: str) -> bool:

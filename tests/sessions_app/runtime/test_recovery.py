@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -202,3 +203,26 @@ async def test_the_supervisor_gives_up_idle_sessions_and_takes_them_up_again(mak
         "one",
         "two",
     ]
+
+
+async def test_a_waiting_session_without_its_folder_can_be_stopped_and_deleted(
+    make_chat,
+):
+    chats = [await make_chat(), await make_chat()]
+    for chat in chats:
+        await chat.send("$ echo hi")
+        await chat.cards()
+    await restart()
+    for chat in chats:
+        shutil.rmtree((await chat.row()).workspace)
+    stopped, deleted = chats
+
+    await runtime.interrupt(stopped.id, user=stopped.user)
+    await runtime.delete_session(deleted.id, user=deleted.user)
+
+    assert await stopped.status() == "idle"
+    for chat in chats:
+        assert await chat.outputs() == ["[interrupted: tool aborted by user]"]
+        (decided,) = await chat.events("approval_decision")
+        assert (decided.source, decided.decided_by) == ("interrupt", "paula")
+        assert await whole(chat)
