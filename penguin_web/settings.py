@@ -143,7 +143,7 @@ X_FRAME_OPTIONS = "DENY"
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [SELF],
-        "img-src": [SELF, "data:"],
+        "img-src": [SELF],
         "connect-src": [SELF],  # holds for the WebSocket of the same host too
         "object-src": [NONE],
         "base-uri": [NONE],

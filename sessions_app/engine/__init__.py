@@ -4,6 +4,7 @@ from sessions_app.engine.agent_loop import AgentLoop
 from sessions_app.engine.agent_session import AgentSession
 from sessions_app.engine.child_sessions import ChildAgent, ChildSessions
 from sessions_app.engine.decision import Approve, Decision, Recorder, RecordError
+from sessions_app.engine.describer import Describer
 from sessions_app.engine.digest import arguments_sha256
 from sessions_app.engine.history import History
 from sessions_app.engine.options import LoopOptions
@@ -19,6 +20,7 @@ __all__ = [
     "ChildSessions",
     "Decide",
     "Decision",
+    "Describer",
     "History",
     "LoopOptions",
     "RecordError",

@@ -13,6 +13,7 @@ from sessions_app.engine.agent_session import AgentSession, Record, new_session_
 from sessions_app.engine.options import LoopOptions
 from sessions_app.environment.child_session import ChildWish, Ending, tools_of_child
 from sessions_app.environment.environment import Environment
+from sessions_app.environment.describe import Describe
 from sessions_app.environment.tool import AbortSignal, Approve, ToolError
 from sessions_app.llm.client import LLMClient
 from traces_app.omnimessage import OmniMessage, user_text
@@ -48,6 +49,8 @@ class ChildSessions:
         make_llm: Callable[[str, str], LLMClient | None] | None = None,
         record: Callable[[str], Record] | None = None,
         options: LoopOptions = _DEFAULTS,
+        describe: Describe | None = None,
+        image_hosts: Sequence[str] = (),
     ) -> None:
         self._llm = llm
         self._workspace_dir = workspace_dir
@@ -56,6 +59,8 @@ class ChildSessions:
         self._make_llm = make_llm
         self._record = record
         self._options = options
+        self._describe = describe
+        self._image_hosts = image_hosts
 
     async def __call__(self, wish: ChildWish) -> AgentChild:
         """Return a child that is not started; raises `ToolError`."""
@@ -66,6 +71,8 @@ class ChildSessions:
             tools_of_child(agent.tools),
             llm.is_vision,
             env=agent.env,
+            describe=self._describe,
+            image_hosts=self._image_hosts,
         )
         session_id = new_session_id()
         session = AgentSession(
