@@ -226,3 +226,27 @@ async def test_a_waiting_session_without_its_folder_can_be_stopped_and_deleted(
         (decided,) = await chat.events("approval_decision")
         assert (decided.source, decided.decided_by) == ("interrupt", "paula")
         assert await whole(chat)
+
+
+async def test_only_a_session_without_a_running_command_leaves_memory(
+    make_chat, monkeypatch
+):
+    monkeypatch.setattr(supervisors, "IDLE_S", 0)
+    monkeypatch.setattr(supervisors, "LOOK_S", 0.05)
+    await restart()  # the look-after begins with the shorter times
+    busy, idle = await make_chat("allow-all"), await make_chat("allow-all")
+    await busy.send('call exec_command {"cmd": "sleep 60", "yield_time_ms": 250}')
+    await idle.send("say one")
+    await busy.idle()
+    await idle.idle()
+
+    async def is_dropped():
+        return idle.id not in supervisors.current().live
+
+    await idle.until(is_dropped)
+    await asyncio.sleep(0.3)
+
+    assert busy.id in supervisors.current().live
+    (process,) = await runtime.processes(busy.id)
+    assert process["running"]
+    await runtime.kill_process(busy.id, process["process_id"])
