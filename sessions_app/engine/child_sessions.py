@@ -12,8 +12,8 @@ from sessions_app.config.tool_definition import ToolDefinition
 from sessions_app.engine.agent_session import AgentSession, Record, new_session_id
 from sessions_app.engine.options import LoopOptions
 from sessions_app.environment.child_session import ChildWish, Ending, tools_of_child
-from sessions_app.environment.environment import Environment
 from sessions_app.environment.describe import Describe
+from sessions_app.environment.environment import Environment
 from sessions_app.environment.tool import AbortSignal, Approve, ToolError
 from sessions_app.llm.client import LLMClient
 from traces_app.omnimessage import OmniMessage, user_text
