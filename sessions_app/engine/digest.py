@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 
-from traces_app.omnimessage.codec import CodecError, loads
+from traces_app.omnimessage.codec import CodecError, parse
 
 
 def arguments_sha256(name: str, workdir: str | None, arguments: str) -> str:
@@ -15,7 +15,7 @@ def arguments_sha256(name: str, workdir: str | None, arguments: str) -> str:
     text that is no valid JSON (duplicate keys included) counts as it stands.
     """
     try:
-        canonical = _canonical([name, workdir, loads(arguments)])
+        canonical = _canonical([name, workdir, parse(arguments)])
     except (CodecError, ValueError, RecursionError):
         canonical = _canonical([name, workdir, arguments])
     # An escape may hold half a surrogate pair; the digest must exist all the same.

@@ -57,11 +57,16 @@ def loads(line: str) -> Any:
 
     NUL and lone surrogates that the line holds as escapes come out storable.
     """
+    value = parse(line)
+    if _ESCAPED_ODDITY.search(line):
+        value = json.loads(storable(json.dumps(value, ensure_ascii=False)))
+    return value
+
+
+def parse(line: str) -> Any:
+    """Parse like `loads`, every character kept: for digests of what would run."""
     try:
-        value = json.loads(line, object_pairs_hook=_unique, parse_constant=_refuse)
-        if _ESCAPED_ODDITY.search(line):
-            value = json.loads(storable(json.dumps(value, ensure_ascii=False)))
-        return value
+        return json.loads(line, object_pairs_hook=_unique, parse_constant=_refuse)
     except RecursionError as error:
         raise CodecError("nested too deeply") from error
     except json.JSONDecodeError as error:

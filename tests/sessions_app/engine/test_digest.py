@@ -54,3 +54,15 @@ def test_text_that_does_not_parse_counts_as_it_stands():
     assert arguments_sha256("t", None, "not json") == (
         hashlib.sha256(text.encode()).hexdigest()
     )
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("\\u0000", "\u2400"), ("\\ud800", "\ufffd")]
+)
+def test_characters_that_cannot_be_stored_are_told_from_their_stand_ins(one, other):
+    digests = {
+        arguments_sha256("exec_command", "/w", f'{{"cmd": "echo {text}"}}')
+        for text in (one, other)
+    }
+
+    assert len(digests) == 2
