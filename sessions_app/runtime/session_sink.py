@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from asgiref.sync import sync_to_async
+from django.db import transaction
 from django.utils import timezone
 
 from sessions_app.engine.decision import Recorder
@@ -35,7 +36,8 @@ class SessionSink:
         self._log = log
         self._hub = hub
         self._tasks = TaskSet()
-        self._last: dict[str, Any] = {}  # per process: its newest row task
+        self._changes: list[ProcessChange] = []  # not in the database yet
+        self._is_storing = False
         self.bindings: dict[str, tuple[str, int]] = {}
 
     def bind(self, tool_call_id: str, item_id: str) -> None:
@@ -59,35 +61,54 @@ class SessionSink:
         await self._log.drain(item_id)
 
     def process(self, change: ProcessChange) -> None:
-        """Keep the command's row true, in the order of its changes."""
-        before = self._last.get(change.process_id)
-        task = self._tasks.spawn(self._store(change, before), change.process_id)
-        self._last[change.process_id] = task
+        """Keep the command's row true, in the order of the changes.
 
-    async def _store(self, change: ProcessChange, before: Any) -> None:
-        if before is not None:
-            await before
-        await sync_to_async(self._row)(change)
+        What comes while rows are written is written next, in one transaction.
+        """
+        self._changes.append(change)
+        if not self._is_storing:
+            self._is_storing = True
+            self._tasks.spawn(self._store(), f"process rows {self._session_id}")
+
+    async def _store(self) -> None:
+        try:
+            while self._changes:
+                changes, self._changes = self._changes, []
+                await sync_to_async(self._rows)(changes)
+                for change in changes:
+                    await self._stored(change)
+                self._hub.notify(self._session_id)
+        finally:
+            self._is_storing = False
+
+    async def _stored(self, change: ProcessChange) -> None:
         if change.change in ("exited", "evicted"):
             await self._log.finish(change.process_id)
-            self._last.pop(change.process_id, None)
         if change.change == "evicted":
             await self._record(event(ProcessEvicted(process_id=change.process_id)))
-        self._hub.notify(self._session_id)
 
-    def _row(self, change: ProcessChange) -> None:
-        if change.change == "started":
-            CommandSession.objects.create(
-                process_id=change.process_id,
-                session_id=self._session_id,
-                owner_id=self._owner_id,
-                tool_call_id=change.tool_call_id,
-                pid=change.pid,
-                start_ticks=change.start_ticks,
-                cmd=change.cmd,
-                cwd=change.cwd,
-            )
-            return
+    @transaction.atomic
+    def _rows(self, changes: Sequence[ProcessChange]) -> None:
+        started = [c for c in changes if c.change == "started"]
+        CommandSession.objects.bulk_create(map(self._new_row, started))
+        for change in changes:
+            if change.change != "started":
+                self._change_row(change)
+
+    def _new_row(self, change: ProcessChange) -> CommandSession:
+        return CommandSession(
+            process_id=change.process_id,
+            session_id=self._session_id,
+            owner_id=self._owner_id,
+            tool_call_id=change.tool_call_id,
+            pid=change.pid,
+            start_ticks=change.start_ticks,
+            cmd=change.cmd,
+            cwd=change.cwd,
+        )
+
+    @staticmethod
+    def _change_row(change: ProcessChange) -> None:
         rows = CommandSession.objects.filter(process_id=change.process_id)
         if change.change == "backgrounded":
             rows.update(is_background=True)
