@@ -148,7 +148,8 @@ def _subagent(session: Session, event: StoredEvent) -> str:
     child = child_at(session, payload.session_id)
     if child is None or payload.tool_call_id is None:
         return ""
-    return _render("new_child", child=child, call_key=call_key(payload.tool_call_id))
+    key = call_key(payload.tool_call_id)
+    return _render("new_child", child=child, call_key=key, is_new=True)
 
 
 def _request_end(session: Session, event: StoredEvent) -> str:

@@ -110,8 +110,10 @@ def _with_asks(sessions: Sequence[Session]) -> list[dict[str, Any]]:
     """Return waiting sessions with the oldest call each asks about."""
     pending: dict[str, list[ApprovalRequest]] = {}
     rows = ApprovalRequest.objects.filter(decision=None).order_by("id")
-    for row in rows.filter(session__in=sessions):
-        pending.setdefault(row.session_id, []).append(row)
+    of_family = Q(session__in=sessions) | Q(session__parent__in=sessions)
+    for row in rows.filter(of_family).select_related("session"):
+        shown_at = row.session.parent_id or row.session_id
+        pending.setdefault(shown_at, []).append(row)
     found = []
     for session in sessions:
         calls = pending.get(session.pk, [])
