@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from asgiref.sync import sync_to_async
 
 from sessions_app import runtime
-from sessions_app.models import ApprovalRequest
+from sessions_app.models import ApprovalRequest, Session
 from tests.fakes import Answer, Call, Say, Status
 from tests.pictures import picture
+from tests.sessions_app.runtime.conftest import Chat
 from tests.sessions_app.runtime.image_stories import (
     WIRES,
     images_sent,
@@ -144,6 +147,27 @@ async def test_read_only_describes_images_of_the_workspace_without_asking(
 
     assert await chat.outputs() == ["red"]
     assert not await ApprovalRequest.objects.aexists()
+
+
+async def test_child_that_cannot_see_describes_images_without_asking(make_chat, offer):
+    """The parent's mode and the permission in the child's own tools decide."""
+    await offer(vision_model="demo/demo")
+    chat = await make_chat("read-only", model="demo/demo")
+    await place(chat, "a.png", PNG)
+    look = 'call describe_image {"source": "a.png", "prompt": "say red"}'
+    task = {"prompt": look, "provider": "demo", "model_id": "demo-text"}
+
+    await chat.send(f"call run_subagent {json.dumps(task)}")
+    (card,) = await chat.cards()
+    assert card.name == "run_subagent"
+    await chat.decide(card, "allow")
+    await chat.idle()
+
+    child = await Session.objects.aget(parent_id=chat.id)
+    (decision,) = await Chat(child, chat.user).events("approval_decision")
+    assert (decision.decision, decision.source) == ("allow", "mode")
+    assert await Chat(child, chat.user).outputs() == ["red"]
+    assert await ApprovalRequest.objects.acount() == 1
 
 
 @pytest.mark.parametrize(
