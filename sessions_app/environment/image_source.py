@@ -15,6 +15,7 @@ from sessions_app.environment.images import MAX_BYTES, Image, ImageError, too_la
 from sessions_app.environment.tool import AbortSignal, ToolError
 from sessions_app.environment.web_address import WebAddress, shown
 
+DOWNLOADS = "sessions_app.environment.image_download"
 T = TypeVar("T")
 
 
@@ -33,13 +34,10 @@ class ImageSource:
         address = WebAddress.of(source)
         if address is None:
             return await asyncio.to_thread(self._read, source)
-        data = await self._downloader().fetch(address)
-        return await asyncio.to_thread(Image.from_bytes, data, address.shown)
-
-    def _downloader(self) -> Any:
         # Its HTTP client is loaded with the first download, not with the server.
-        module = importlib.import_module("sessions_app.environment.image_download")
-        return module.Downloader(self._allowed_hosts)
+        module = await asyncio.to_thread(importlib.import_module, DOWNLOADS)
+        data = await module.Downloader(self._allowed_hosts).fetch(address)
+        return await asyncio.to_thread(Image.from_bytes, data, address.shown)
 
     def _read(self, source: str) -> Image:
         name = shown(source)
@@ -67,8 +65,10 @@ class ImageSource:
             raise ImageError(f"{name} is not a file but {what}")
         with open(path, "rb", opener=_opened) as file:
             # Links may have been changed meanwhile: what counts is what was opened.
-            opened = os.path.realpath(f"/proc/self/fd/{file.fileno()}")
-            if not _is_below(opened, workspace):
+            link = f"/proc/self/fd/{file.fileno()}"
+            if os.path.lexists(link) and not _is_below(
+                os.path.realpath(link), workspace
+            ):
                 raise ImageError(f"{name} lies outside of the workspace {workspace}")
             length = os.fstat(file.fileno()).st_size
             if length > MAX_BYTES:

@@ -132,6 +132,7 @@ async def _until_free(session_id: str) -> None:
 def _erase(session: Session) -> None:
     recovery.recover_session(session)
     OutputChunk.objects.filter(session=session).delete()
+    AttachedImage.objects.filter(session=session).delete()
     artifacts = settings.DATA_DIR / "artifacts" / session.pk
     shutil.rmtree(artifacts, ignore_errors=True)
     Session.objects.filter(pk=session.pk).update(deleted_at=timezone.now())
