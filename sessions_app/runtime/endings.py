@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from sessions_app.models import (
     ApprovalRequest,
+    AttachedImage,
     OutputChunk,
     Session,
     SessionStatus,
