@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -91,6 +91,17 @@ def read_blueprint(session_id: str) -> Blueprint:
     )
 
 
+def _as_it_began(plan: Blueprint) -> Blueprint:
+    """Return the plan with the agent's version of the task that comes back."""
+    version = _last_config(plan.session.trace_id)
+    if version is None:
+        return plan
+    agent = configs.agent_at(plan.session.agent, version["agent"])
+    return replace(
+        plan, agent=agent, version={**plan.version, "agent": version["agent"]}
+    )
+
+
 def _vision_model(project: ProjectConfig) -> ModelEntry | None:
     entry = project.model(project.vision_model) if project.vision_model else None
     return entry if entry and entry.vision else None
@@ -126,6 +137,9 @@ async def prepare_live(
     plan = await sync_to_async(read_blueprint)(live.session_id)
     if live.loop is not None and live.config_version == plan.version:
         return
+    history = await sync_to_async(_history)(live)
+    if history.open_calls:
+        plan = await sync_to_async(_as_it_began)(plan)
     spec = model_spec(plan.model)
     await prepare(spec)
     if live.environment is None or not _holds_something(live.environment):
@@ -145,7 +159,6 @@ async def prepare_live(
     live.client = make_client(
         spec, api_key=api_key(plan.model), idle_timeout_s=_idle_s(plan)
     )
-    history = await sync_to_async(_history)(live)
     live.loop = AgentLoop(
         llm=live.client,
         environment=live.environment,
