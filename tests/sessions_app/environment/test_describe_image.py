@@ -130,6 +130,7 @@ async def test_tokens_of_a_description_stand_in_the_details(describing, workspac
         "cache_write": 900,
         "output": 20,
         "total": 920,
+        "input": 0,
     }
     assert called.details["image"]["width"] == 37
 
