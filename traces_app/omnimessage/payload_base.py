@@ -8,7 +8,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
-Role = Literal["user", "assistant"]
+# "tool" and "system" come from other systems; here a person is "user".
+Role = Literal["user", "assistant", "tool", "system"]
 EventType = Literal["start", "delta", "stop"]
 Json = Any  # a value as json.loads returns it
 NO_EXTRA: Mapping[str, Json] = MappingProxyType({})
