@@ -64,8 +64,25 @@ def test_every_make_target_the_readme_names_exists():
     assert set(re.findall(r"\bmake (\w+)`", README)) <= targets
 
 
+def test_every_test_that_proves_a_statement_exists():
+    rows = re.findall(
+        r"^\| (.+) \| `([\w/.]+)::(\w+)` \|$",
+        (ROOT / "docs" / "seed.md").read_text(),
+        re.MULTILINE,
+    )
+
+    missing = [
+        (statement, file, name)
+        for statement, file, name in rows
+        if not (ROOT / "tests" / file).exists()
+        or f"def {name}(" not in (ROOT / "tests" / file).read_text()
+    ]
+    assert missing == []
+    assert len(rows) > 90
+
+
 def test_every_file_the_documents_name_exists():
-    for document in ("README.md", "SECURITY.md", "docs/architecture.md"):
+    for document in ("README.md", "SECURITY.md", "docs/architecture.md", "docs/cli.md"):
         text = (ROOT / document).read_text()
         links = re.findall(r"\]\(([^):#]+)\)", text)
         paths = re.findall(r"`((?:penguin_web|sessions_app|traces_app)/[\w/.]*)`", text)
