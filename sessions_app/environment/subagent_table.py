@@ -57,14 +57,25 @@ class SubagentTable:
         self._make_room()
         self._reserved += 1
         try:
-            session = SubagentSession(await spawn(wish))
+            making = asyncio.ensure_future(spawn(wish))
+            try:
+                child = await asyncio.shield(making)
+            except asyncio.CancelledError:
+                # It is made all the same, and nobody would give it up.
+                making.add_done_callback(self._give_up)
+                raise
         finally:
             self._reserved -= 1
+        session = SubagentSession(child)
         self._register(session)
         if self._is_closed:
             self.release(session)
             raise ToolError("the session is closed; the subagent was not started")
         return session
+
+    def _give_up(self, making: asyncio.Future[ChildSession]) -> None:
+        if not making.cancelled() and making.exception() is None:
+            self._end(SubagentSession(making.result()), "released")
 
     def _register(self, session: SubagentSession) -> None:
         self._sessions[session.subagent_id] = session

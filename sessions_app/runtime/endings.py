@@ -38,6 +38,9 @@ async def interrupt(session_id: str, *, user: Any = None) -> None:
     await find_session(session_id)
     for child_id in await sync_to_async(_active_children)(session_id):
         await _interrupt_one(child_id, user)
+    live = live_session(session_id)
+    if live and live.environment:
+        live.environment.stop_subagents()  # one may be about to begin its task
     await _interrupt_one(session_id, user)
 
 

@@ -109,6 +109,20 @@ async def test_a_refused_child_gives_its_slot_back(environment, nursery):
     assert len(await fill(environment)) == 8
 
 
+async def test_a_child_that_is_made_too_late_is_given_up(nursery):
+    table = SubagentTable(nursery)
+    making = asyncio.create_task(table.make(WISH))
+    await asyncio.sleep(0)
+    making.cancel()
+    await asyncio.wait({making})
+    await asyncio.sleep(0.01)
+
+    await table.aclose()
+
+    assert [child.closed for child in nursery.children] == ["released"]
+    assert len(table.describe()) == 0
+
+
 async def test_a_child_unused_for_too_long_is_let_go(nursery):
     nursery.play = answers
     table = SubagentTable(nursery, max_unused_s=0.05)
