@@ -106,6 +106,8 @@ def question(row: ApprovalRequest) -> str:
 def _lines(row: ApprovalRequest) -> Iterator[str]:
     permission = _PERMISSIONS.get(row.permission, "unknown tool")
     yield f"\n{_text(spell(row.name))} ({permission}) waits for your decision"
+    if row.origin:
+        yield f"  of subagent {row.origin[-1]}"
     if row.workdir:
         yield f"  in {_text(spell(row.workdir))}"
     arguments = read_arguments(row.name, row.arguments)

@@ -30,6 +30,10 @@ def test_it_shows_tool_directory_arguments_and_why():
     ]
 
 
+def test_it_says_which_subagent_asks():
+    assert "  of subagent session-child\n" in asked(origin=["session-child"])
+
+
 def test_long_arguments_are_shown_whole():
     command = "\n".join(f"echo line {number}" for number in range(200))
     text = asked(arguments=json.dumps({"cmd": command, "yield_time_ms": 5}))
