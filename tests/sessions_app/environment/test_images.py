@@ -213,6 +213,20 @@ def test_bomb_is_refused_for_its_header_and_never_unpacked(data):
         Image.from_bytes(data, "bomb")
 
 
+def test_frame_that_is_larger_than_its_canvas_counts():
+    frame = b",\0\0\0\0" + (9000).to_bytes(2, "little") + b"\1\0\0\2\2D\1\0;"
+    gif = b"GIF89a" + b"\1\0\1\0\0\0\0" + frame
+
+    with pytest.raises(ImageError, match="9000 × 1 pixels"):
+        Image.from_bytes(gif, "a.gif")
+
+
+def test_bytes_of_any_origin_are_held_against_the_limit():
+    assert Image.from_bytes(padded(PNG, MAX_BYTES), "a.png").size == MAX_BYTES
+    with pytest.raises(ImageError, match="too large"):
+        Image.from_bytes(padded(PNG, MAX_BYTES + 1), "a.png")
+
+
 # The web
 
 
