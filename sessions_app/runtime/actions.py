@@ -101,6 +101,9 @@ async def decide(
         arguments_sha256=arguments_sha256,
         attempt=attempt,
     )
+    live = live_session(session_id)
+    if live and live.desk and not row.decision_recorded:
+        live.desk.hear(row)
     await wake(session_id)
     return row
 

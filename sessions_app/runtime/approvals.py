@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, Protocol, cast
+from typing import Literal, Protocol, cast
 
 from asgiref.sync import sync_to_async
 from django.utils import timezone
@@ -63,6 +63,8 @@ class ApprovalDesk:
         self._in_order = asyncio.Lock()
         self.config_version: dict[str, int] | None = None
         self.stopped_by: str | None = None  # who pressed Stop, while a run ends
+        self._waiting: set[int] = set()  # keys of the rows that are asked about
+        self._heard: dict[int, ApprovalRequest] = {}  # decided ones among them
         self.is_closed = False  # the process ends: pending cards outlive it
 
     async def decide(self, call: OmniMessage, signal: AbortSignal) -> Decision:
@@ -133,12 +135,15 @@ class ApprovalDesk:
     ) -> tuple[ApprovalRequest, str | None]:
         with self._hub.watch(self._session_id) as watch:
             signal.add_callback(watch.wake)
+            self._waiting.add(row.pk)
             try:
                 while True:
                     if self.is_closed:
                         raise RecordError("The server stops; nothing is settled now.")
                     if signal.aborted:
                         await sync_to_async(self._settle)(row, signal.reason)
+                    if heard := self._heard.pop(row.pk, None):
+                        return heard, _mode_of(heard.session)
                     session, now = await sync_to_async(self._look)(row.tool_call_id)
                     if now is None:  # deleted with its session
                         await sync_to_async(self._settle_lost)(row)
@@ -147,7 +152,13 @@ class ApprovalDesk:
                         return now, _mode_of(session)
                     await watch.wait()
             finally:
+                self._waiting.discard(row.pk)
                 signal.remove_callback(watch.wake)
+
+    def hear(self, row: ApprovalRequest) -> None:
+        """Take a decision that was just committed here: nothing has to be read."""
+        if row.pk in self._waiting:
+            self._heard[row.pk] = row
 
     def _settle(self, row: ApprovalRequest, reason: str | None) -> None:
         """Close a request nobody answered; an answer that came first stays."""
@@ -244,8 +255,8 @@ def decision_event(
 
 
 def mark_recorded(
-    session_id: str, events: list[ApprovalDecision], *, is_running: family.IsRunning
-) -> Callable[[], Any]:
+    session_id: str, events: list[ApprovalDecision]
+) -> Callable[[], None]:
     """Return what belongs into the transaction that records the decisions."""
 
     def store() -> None:
@@ -255,6 +266,5 @@ def mark_recorded(
                 tool_call_id=decided.tool_call_id,
                 attempt=decided.attempt,
             ).update(decision_recorded=True)
-        family.show_answered(session_id, is_running=is_running)
 
     return store

@@ -40,6 +40,8 @@ def decide(
     )
     if attempt is not None:
         requests = requests.filter(attempt=attempt)
+    # The mode that is in force at the decision comes along for its event.
+    requests = requests.select_related("session__parent")
     row = requests.order_by("-attempt").first()
     if row is None:
         raise not_found(f"A request for the call {tool_call_id}")
@@ -50,17 +52,21 @@ def decide(
             "Read it again, then decide.",
             **stored(row),
         )
-    changed = ApprovalRequest.objects.filter(pk=row.pk, decision=None).update(
-        decision=decision,
-        source="user",
-        via=via,
-        decided_by=username,
-        decided_at=timezone.now(),
-        reason=reason.strip(),
-        shown_sha256=arguments_sha256 or "",
-    )
+    answer = {
+        "decision": decision,
+        "source": "user",
+        "via": via,
+        "decided_by": username,
+        "decided_at": timezone.now(),
+        "reason": reason.strip(),
+        "shown_sha256": arguments_sha256 or "",
+    }
+    if ApprovalRequest.objects.filter(pk=row.pk, decision=None).update(**answer):
+        for name, value in answer.items():
+            setattr(row, name, value)
+        return row
     row.refresh_from_db()
-    if not changed and row.decision != decision:
+    if row.decision != decision:
         who = row.decided_by or row.source
         at = f" at {row.decided_at:%H:%M:%S} UTC" if row.decided_at else ""
         raise conflict(

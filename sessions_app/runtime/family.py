@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
@@ -61,6 +62,12 @@ def show_answered(session_id: str, *, is_running: IsRunning) -> None:
             status = SessionStatus.RUNNING if goes_on else SessionStatus.IDLE
             rows = Session.objects.filter(pk=key, status=SessionStatus.WAITING)
             rows.update(status=status)
+
+
+@transaction.atomic
+def show_decided(session_id: str, *, is_running: IsRunning) -> None:
+    """Do the same in a transaction of its own, behind a recorded decision."""
+    show_answered(session_id, is_running=is_running)
 
 
 def show_ended(session_id: str, *, is_running: IsRunning) -> None:

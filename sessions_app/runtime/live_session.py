@@ -22,6 +22,8 @@ from collections import deque
 from collections.abc import Callable
 from itertools import chain, repeat
 
+from asgiref.sync import sync_to_async
+
 from sessions_app.engine import AgentLoop
 from sessions_app.engine.channel import Channel
 from sessions_app.engine.decision import RecordError
@@ -29,16 +31,16 @@ from sessions_app.environment import AbortSignal, Environment
 from sessions_app.llm.client import LLMClient
 from sessions_app.models import QueuedMessage, Session
 from sessions_app.runtime import family
-from sessions_app.runtime.approvals import ApprovalDesk, mark_recorded
+from sessions_app.runtime.approvals import ApprovalDesk
 from sessions_app.runtime.hub import Hub
 from sessions_app.runtime.items import ItemNames
 from sessions_app.runtime.message_queue import MessageQueue, back_to_draft
 from sessions_app.runtime.output_log import OutputLog
+from sessions_app.runtime.recorder import SessionRecorder
 from sessions_app.runtime.session_sink import SessionSink
 from sessions_app.runtime.tasks import TaskSet
 from traces_app.omnimessage import OmniMessage, StopReason
 from traces_app.omnimessage.payloads import (
-    ApprovalDecision,
     RequestBegin,
     ToolCallOutput,
 )
@@ -52,24 +54,6 @@ COUNTED = frozenset({"approval_request", "approval_decision"})  # of a project
 END_WAITS_S = (0.0, 0.5, 2.0, 5.0)
 RECENT_BYTES = 8 * 1024 * 1024  # an event with an image has megabytes
 RECENT = 256  # events kept for watchers, so that a live one needs no query
-
-
-class SessionRecorder:
-    """Writes messages of one session and tells the live session of them."""
-
-    def __init__(self, live: LiveSession) -> None:
-        self._live = live
-
-    async def __call__(self, *messages: OmniMessage) -> None:
-        """Store the messages in one transaction; raises `RecordError`."""
-        live = self._live
-        decided = [
-            m.payload for m in messages if isinstance(m.payload, ApprovalDecision)
-        ]
-        also = None
-        if decided:
-            also = mark_recorded(live.session_id, decided, is_running=live.is_running)
-        await live.append(*messages, also=also)
 
 
 class LiveSession:
@@ -91,7 +75,9 @@ class LiveSession:
         self.writer = writer
         self.hub = hub
         self.log = OutputLog(self.session_id)
-        self.record = SessionRecorder(self)
+        self.record = SessionRecorder(
+            self.session_id, append=self.append, on_decided=self._show_answered
+        )
         self.queue = MessageQueue(self.session_id, append=self.append)
         self.sink = SessionSink(
             self.session_id,
@@ -180,6 +166,17 @@ class LiveSession:
         if any(event.kind in COUNTED for event in stored):
             self.hub.notify(self._project_topic)
         return stored
+
+    def _show_answered(self) -> None:
+        """Let the status follow a decision; no call waits for that."""
+        self._tasks.spawn(self._follow_decision(), f"status {self.session_id}")
+
+    async def _follow_decision(self) -> None:
+        await sync_to_async(family.show_decided)(
+            self.session_id, is_running=self.is_running
+        )
+        self.hub.notify(self.session_id)
+        self.hub.notify(self._project_topic)
 
     async def _recorded(self, event: StoredEvent) -> None:
         if self.recent and event.seq != self.recent[-1].seq + 1:

@@ -286,3 +286,19 @@ async def test_what_a_call_says_of_its_own_risk_opens_no_gate(make_chat, mode):
     assert not (Path((await chat.row()).workspace) / "made").exists()
     await chat.decide(card, "deny")
     await chat.idle()
+
+
+async def test_a_session_reads_running_again_once_nothing_waits(make_chat):
+    chat = await make_chat()
+    await chat.send("$ sleep 1; echo one\n$ echo two")
+    first, second = await chat.cards(2)
+
+    await chat.decide(first, "allow")
+    assert await chat.status() == "waiting"
+    await chat.decide(second, "deny")
+
+    async def runs():
+        return await chat.status() == "running"
+
+    await chat.until(runs)
+    await chat.idle()

@@ -126,6 +126,19 @@ async def test_a_new_mode_counts_for_the_next_call_of_a_running_subagent(make_ch
     assert "always-ask, set by paula" in card.asked_because
 
 
+async def test_only_the_mode_of_the_parent_counts(make_chat):
+    chat = await make_chat()
+    card = await card_of_child(chat, "$ true\nthen\n$ echo hi")
+    rows = Session.objects.filter(pk=card.session_id)
+    await rows.aupdate(approval_mode="allow-all")
+
+    await chat.decide(card, "allow")
+
+    (second,) = await chat.cards()
+    assert second.pk != card.pk
+    assert second.asked_because.startswith("mode always-ask")
+
+
 async def test_the_mode_of_a_subagent_cannot_be_set(make_chat):
     chat = await make_chat("allow-all")
     await chat.send(delegate("say hi"))
