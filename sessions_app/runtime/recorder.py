@@ -1,0 +1,29 @@
+"""The engine's way into the record, with the rows that must be true together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sessions_app.runtime.approvals import Append, mark_recorded
+from traces_app.omnimessage import OmniMessage
+from traces_app.omnimessage.payloads import ApprovalDecision
+
+
+class SessionRecorder:
+    """Writes messages of one session; a decision also marks its request."""
+
+    def __init__(
+        self, session_id: str, *, append: Append, on_decided: Callable[[], None]
+    ) -> None:
+        self._session_id = session_id
+        self._append = append
+        self._on_decided = on_decided
+
+    async def __call__(self, *messages: OmniMessage) -> None:
+        """Store the messages in one transaction; raises `RecordError`."""
+        payloads = [message.payload for message in messages]
+        decided = [p for p in payloads if isinstance(p, ApprovalDecision)]
+        also = mark_recorded(self._session_id, decided) if decided else None
+        await self._append(*messages, also=also)
+        if decided:
+            self._on_decided()
