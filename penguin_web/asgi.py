@@ -17,6 +17,7 @@ from django.conf import settings  # noqa: E402 (see above)
 from django.urls import re_path  # noqa: E402
 
 from penguin_web.proxy import Application, ForwardedCaller, Scope  # noqa: E402
+from penguin_web.request_threads import RequestThreads  # noqa: E402
 from penguin_web.sockets import OwnPagesOnly  # noqa: E402
 from sessions_app.routing import websocket_urlpatterns  # noqa: E402
 
@@ -31,7 +32,7 @@ nothing: Any = no_such_socket
 addresses: list[Any] = [*websocket_urlpatterns, re_path("", nothing)]
 sockets: Any = AuthMiddlewareStack(URLRouter(addresses))
 application: Application = ProtocolTypeRouter(
-    {"http": http_application, "websocket": OwnPagesOnly(sockets)}
+    {"http": RequestThreads(http_application), "websocket": OwnPagesOnly(sockets)}
 )
 if settings.TRUST_PROXY:
     application = ForwardedCaller(application)

@@ -95,6 +95,9 @@ TEMPLATES: list[dict[str, Any]] = [
 ]
 
 _database = read.database("DATABASE_URL", DATA_DIR / "penguin.sqlite3")
+# Requests borrow threads that keep their connection, see request_threads.py.
+_database["CONN_MAX_AGE"] = 600
+_database["CONN_HEALTH_CHECKS"] = True
 if _database["ENGINE"].endswith("sqlite3"):
     _database["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
