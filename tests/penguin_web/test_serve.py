@@ -144,7 +144,7 @@ def start_commands(site, *commands: str) -> str:
         text = "\n".join(f"$ {command}" for command in commands)
         sent = api.post(f"sessions/{session_id}/tasks", json={"text": text})
         assert sent.status_code == 202, sent.text
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while len(api.get(f"sessions/{session_id}/processes").json()) < len(commands):
             assert time.monotonic() < deadline
             time.sleep(0.05)
