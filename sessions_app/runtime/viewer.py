@@ -36,6 +36,7 @@ from traces_app.omnimessage.payloads import Subagent
 from traces_app.reader import StoredEvent
 
 FRAME_S = 0.033
+SETTLE_S = 0.008  # about what a call takes from its decision to its first output
 WINDOW = 256 * 1024  # characters on their way to a watcher that has not acked them
 
 
@@ -116,6 +117,8 @@ class Viewer:
             self._watch.wake(state=False)
 
     async def _round(self, watch: Watch) -> AsyncGenerator[Frame, None]:
+        async for frame in self._settled(watch):
+            yield frame
         is_state, watch.is_state = watch.is_state, False
         is_late = self._is_late
         async for frame in self.part():
@@ -126,6 +129,20 @@ class Viewer:
                 yield child_frame
         if is_state:
             yield StateFrame()
+
+    async def _settled(self, watch: Watch) -> AsyncGenerator[Frame, None]:
+        """Let text through for a moment before events and state are drawn.
+
+        Drawing takes the processor that a call needs to start, and what belongs to
+        one decision comes in several events: they are drawn together.
+        """
+        async for frame in self._shown_text():
+            yield frame
+        until = time.monotonic() + SETTLE_S
+        while watch.is_state and (rest := until - time.monotonic()) > 0:
+            if await watch.wait(rest):
+                async for frame in self._shown_text():
+                    yield frame
 
     async def part(self) -> AsyncGenerator[Frame, None]:
         """Yield what is new of the session alone."""
