@@ -254,17 +254,16 @@ def decision_event(
     )
 
 
-def mark_recorded(
-    session_id: str, events: list[ApprovalDecision]
-) -> Callable[[], None]:
-    """Return what belongs into the transaction that records the decisions."""
+def mark_recorded(session_id: str, events: list[ApprovalDecision]) -> bool:
+    """Mark the requests whose decisions are recorded; whether there were any.
 
-    def store() -> None:
-        for decided in events:
-            ApprovalRequest.objects.filter(
-                session_id=session_id,
-                tool_call_id=decided.tool_call_id,
-                attempt=decided.attempt,
-            ).update(decision_recorded=True)
-
-    return store
+    Belongs into the transaction that records them. A mode asks nobody: no request.
+    """
+    marked = 0
+    for decided in events:
+        marked += ApprovalRequest.objects.filter(
+            session_id=session_id,
+            tool_call_id=decided.tool_call_id,
+            attempt=decided.attempt,
+        ).update(decision_recorded=True)
+    return marked > 0

@@ -20,6 +20,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from itertools import chain, repeat
 
 from asgiref.sync import sync_to_async
@@ -85,6 +86,7 @@ class LiveSession:
             log=self.log,
             hub=hub,
             record=self.record,
+            store=partial(writer.append, self.trace_id),
         )
         self.recent: deque[StoredEvent] = deque(maxlen=RECENT)
         self.environment: Environment | None = None

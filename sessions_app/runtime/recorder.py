@@ -23,7 +23,15 @@ class SessionRecorder:
         """Store the messages in one transaction; raises `RecordError`."""
         payloads = [message.payload for message in messages]
         decided = [p for p in payloads if isinstance(p, ApprovalDecision)]
-        also = mark_recorded(self._session_id, decided) if decided else None
-        await self._append(*messages, also=also)
-        if decided:
+        if not decided:
+            await self._append(*messages)
+            return
+        was_asked = False
+
+        def mark() -> None:
+            nonlocal was_asked
+            was_asked = mark_recorded(self._session_id, decided)
+
+        await self._append(*messages, also=mark)
+        if was_asked:
             self._on_decided()

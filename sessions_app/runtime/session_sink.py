@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Protocol
 
-from asgiref.sync import sync_to_async
-from django.db import transaction
 from django.utils import timezone
 
 from sessions_app.engine.decision import Recorder
@@ -16,6 +16,12 @@ from sessions_app.runtime.output_log import OutputLog
 from sessions_app.runtime.tasks import TaskSet
 from traces_app.omnimessage import event
 from traces_app.omnimessage.payloads import ProcessEvicted, ToolCallOutput
+
+
+class Store(Protocol):
+    """Runs a change of rows in one of the record's transactions."""
+
+    async def __call__(self, *, also: Callable[[], None]) -> object: ...
 
 
 class SessionSink:
@@ -29,9 +35,11 @@ class SessionSink:
         log: OutputLog,
         hub: Hub,
         record: Recorder,
+        store: Store,
     ) -> None:
         self._session_id = session_id
         self._record = record
+        self._store_rows = store
         self._owner_id = owner_id
         self._log = log
         self._hub = hub
@@ -63,7 +71,8 @@ class SessionSink:
     def process(self, change: ProcessChange) -> None:
         """Keep the command's row true, in the order of the changes.
 
-        What comes while rows are written is written next, in one transaction.
+        They go into the record's own transactions: two writers would wait for each
+        other. What comes meanwhile is written next, together.
         """
         self._changes.append(change)
         if not self._is_storing:
@@ -74,7 +83,7 @@ class SessionSink:
         try:
             while self._changes:
                 changes, self._changes = self._changes, []
-                await sync_to_async(self._rows)(changes)
+                await self._store_rows(also=partial(self._rows, changes))
                 for change in changes:
                     await self._stored(change)
                 self._hub.notify(self._session_id)
@@ -87,7 +96,6 @@ class SessionSink:
         if change.change == "evicted":
             await self._record(event(ProcessEvicted(process_id=change.process_id)))
 
-    @transaction.atomic
     def _rows(self, changes: Sequence[ProcessChange]) -> None:
         started = [c for c in changes if c.change == "started"]
         CommandSession.objects.bulk_create(map(self._new_row, started))
