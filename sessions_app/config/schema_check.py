@@ -122,6 +122,13 @@ def did_you_mean(word: str, known: Iterable[str]) -> str | None:
     return plain[found[0]] if found else None
 
 
+_BOUNDS = {
+    "minimum": "at least",
+    "maximum": "at most",
+    "exclusiveMinimum": "more than",
+}
+
+
 def _message(error: _Error) -> str:
     expected, found = error.validator_value, error.instance
     if error.validator == "type":
@@ -131,9 +138,8 @@ def _message(error: _Error) -> str:
         message = f"must be one of {', '.join(choices)}; found {_shown(found)}"
         meant = did_you_mean(found, choices) if isinstance(found, str) else None
         return f"{message}; did you mean {meant}?" if meant else message
-    if error.validator in ("minimum", "maximum"):
-        bound = "least" if error.validator == "minimum" else "most"
-        return f"must be at {bound} {expected}; found {_shown(found)}"
+    if bound := _BOUNDS.get(str(error.validator)):
+        return f"must be {bound} {expected}; found {_shown(found)}"
     if error.validator == "minLength":
         return "must not be empty"
     if error.validator == "pattern":

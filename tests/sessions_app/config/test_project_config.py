@@ -82,6 +82,7 @@ def test_every_option_arrives() -> None:
         "workspace_roots: [/srv/code]\n"
         "sandbox: {mode: none}\n"
         "retention: {days: 30}\n"
+        "budget: {session_usd: 2.5}\n"
     )
 
     assert (config.default_agent, config.default_model) == ("coder", "local/qwen/coder")
@@ -90,6 +91,19 @@ def test_every_option_arrives() -> None:
     assert list(config.allowed_image_hosts) == ["img.example"]
     assert list(config.workspace_roots) == ["/srv/code"]
     assert config.retention_days == 30
+    assert config.budget_usd == 2.5
+
+
+def test_prices_are_told_by_the_names_of_the_models() -> None:
+    text = (
+        "models:\n"
+        "  - {provider: openai, model_id: x, price: {input: 1, output: 2.5}}\n"
+        "  - {provider: openai, model_id: y}\n"
+    )
+
+    assert ProjectConfig.from_yaml(text).prices == {
+        "openai/x": {"input": 1, "output": 2.5}
+    }
 
 
 @pytest.mark.parametrize(
@@ -130,6 +144,10 @@ def test_every_option_arrives() -> None:
             "not applied",
         ),
         ("sandbox: {mode: bwrap}\n", (1, 17, "sandbox.mode"), "must be one of none"),
+        ("budget: {session_usd: 0}\n", (1, 23, "budget.session_usd"), "more than 0"),
+        ("budget: {session_usd: '1'}\n", (1, 23, "budget.session_usd"), "remove the quotes"),
+        ("models: [{provider: openai, model_id: x, price: {inptu: 1}}]\n", (1, 50, "models[0].price.inptu"), "did you mean input?"),
+        ("models: [{provider: openai, model_id: x, price: {input: -1}}]\n", (1, 57, "models[0].price.input"), "at least 0"),
         ("retention: {days: 0}\n", (1, 19, "retention.days"), "at least 1"),
         ("[]\n", (1, 1, "(document)"), "expected a mapping"),
     ],
