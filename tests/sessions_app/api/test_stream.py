@@ -98,6 +98,18 @@ async def test_stream_shows_what_comes_next_with_deltas_that_join(
     assert "".join(deltas) == payloads[-1]["output"] == "onetwo"
 
 
+async def test_pieces_of_a_text_join_to_it(admin, session) -> None:
+    words = " ".join(f"word{number}" for number in range(12))
+    async with opened(admin, session) as reader:
+        await admin.task(session, f"say {words}")
+        found = await reader.messages(lambda m: m["payload"].get("text") == words)
+
+    payloads = [message["payload"] for _, message in found]
+    pieces = [piece for piece in payloads if piece.get("type") == "partial_text"]
+    assert "".join(piece.get("text", "") for piece in pieces) == words
+    assert pieces[-1]["event_type"] == "stop"
+
+
 async def test_stream_from_zero_is_the_whole_record(admin, session) -> None:
     await admin.task(session, "say hello")
     await admin.until_status(session, "idle")
