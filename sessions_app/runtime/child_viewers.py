@@ -105,6 +105,7 @@ class CarriedChildren(_Children):
         self._places = places or {}
         self._moment = moment
         self.viewers: dict[str, Viewer] = {}
+        self._unread: set[str] = set()  # those that were taken up just now
 
     async def begin(self, watch: Watch, seq: int) -> None:
         """Take up the subagents the reader knows from before `seq`."""
@@ -127,6 +128,7 @@ class CarriedChildren(_Children):
         viewer = Viewer(feed=feed, hub=self._hub, seq=seq)
         await viewer.begin(self._watch)
         self.viewers[session_id] = viewer
+        self._unread.add(session_id)
         self._watch.wake(state=False, topic=session_id)
 
     def _before(self, seq: int) -> list[str]:
@@ -149,12 +151,14 @@ class CarriedChildren(_Children):
     ) -> AsyncGenerator[ChildFrame, None]:
         """Yield what is new of each."""
         for session_id in await self._due(woken, is_late=is_late, state_only=False):
+            self._unread.discard(session_id)
             async for frame in self.viewers[session_id].part():
                 yield ChildFrame(session_id=session_id, frame=frame)
 
     async def catch_up(self) -> AsyncGenerator[ChildFrame, None]:
-        """Yield the new events of those that run here."""
-        for session_id, viewer in self.viewers.items():
-            if viewer.feed.live is not None:
+        """Yield the new events of those that run here, or were taken up just now."""
+        for session_id, viewer in list(self.viewers.items()):
+            if viewer.feed.live is not None or session_id in self._unread:
+                self._unread.discard(session_id)
                 async for frame in viewer.news():
                     yield ChildFrame(session_id=session_id, frame=frame)

@@ -101,14 +101,16 @@ async def test_joined_deltas_of_a_subagent_equal_its_texts(make_chat, make_reade
     assert (texts, outputs) == ("one two three", "abc")
 
 
+@pytest.mark.parametrize("last_id", [None, "0"])
 async def test_what_a_subagent_did_is_told_before_the_output_it_led_to(
-    make_chat, make_reader
+    make_chat, make_reader, last_id
 ):
     chat = await make_chat("allow-all")
-    reader = await make_reader(chat)
-
+    reader = await make_reader(chat) if last_id is None else None
     await chat.send(delegate("say answer"))
     await chat.idle()
+
+    reader = reader or await make_reader(chat, last_id)
     await reader.until_idle()
 
     kinds = [

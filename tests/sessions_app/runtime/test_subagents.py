@@ -18,6 +18,7 @@ from sessions_app.models import (
 )
 from sessions_app.runtime import configs
 from sessions_app.runtime.refusal import Refusal
+from tests.fakes import Answer, Say, ScriptedServer
 from tests.sessions_app.runtime.subagents import (
     child_is,
     child_of,
@@ -88,6 +89,28 @@ async def test_a_subagent_can_be_another_agent_with_another_model(make_chat, pro
     assert child.thinking_level is None  # as the parent's, whatever the agent says
     (meta,) = await record_of(child, "session_meta")
     assert meta.payload.system_prompt == "Review."
+
+
+@pytest.mark.parametrize("level", [None, "high"])
+async def test_the_model_of_a_subagent_thinks_as_much_as_its_parents(
+    make_chat, project, level
+):
+    document = "system_prompt: Review.\nmodel: {thinking_level: low}\n"
+    await sync_to_async(configs.create_agent)(project, "reviewer", text=document)
+    wish = {"agent_id": "reviewer", "provider": "local", "model_id": "model"}
+    with ScriptedServer([Answer(Say("Fine."))]) as server:
+        entry = f"{{provider: local, model_id: model, base_url: '{server.openai_url}'}}"
+        text, number = await sync_to_async(configs.document_text)(project)
+        text = text.replace("models:", f"models:\n  - {entry}", 1)
+        await sync_to_async(configs.save)(project, text, base_version=number)
+        chat = await make_chat("allow-all", model="demo/demo", thinking_level=level)
+
+        await chat.send(delegate("review it", **wish))
+        await chat.idle()
+
+    assert (await output_of(chat)).output == "Fine."
+    (request,) = server.requests
+    assert request.body.get("reasoning_effort") == level
 
 
 @pytest.mark.parametrize(
