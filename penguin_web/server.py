@@ -15,6 +15,7 @@ import asyncio
 import logging
 import signal
 import socket
+import sys
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
@@ -31,6 +32,9 @@ from penguin_web.proxy import Application
 logger = logging.getLogger(__name__)
 reactor: Any = twisted_reactor
 
+# A thread that draws a page hands the interpreter back to the loop after this time;
+# the default of 5 ms would be most of what a call takes from approval to output.
+SWITCH_S = 0.0005
 STOP_S = 15  # longer than any grace period of a command; then the process ends anyway
 CANCEL_S = 2
 # One event of a page is one message, however long the text in it. What comes in is
@@ -99,6 +103,7 @@ class WebServer(Server):  # type: ignore[misc] # Daphne is untyped
 
     def run(self) -> None:
         """Serve until a signal, then return; `exit_code` tells how it went."""
+        sys.setswitchinterval(SWITCH_S)
         super().run()
         loop = asyncio.get_event_loop()
         loop.run_until_complete(_cancel(asyncio.all_tasks(loop)))
