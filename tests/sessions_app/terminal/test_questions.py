@@ -12,7 +12,7 @@ def asked(name: str = "exec_command", **more) -> str:
     fields = {
         "name": name,
         "arguments": json.dumps({"cmd": "ls"}),
-        "workdir": "/work/dir",
+        "workdir": "/srv/dir",
         "permission": "rw",
         "asked_because": "mode always-ask",
     }
@@ -23,7 +23,7 @@ def test_it_shows_tool_directory_arguments_and_why():
     assert asked().splitlines() == [
         "",
         "exec_command (read-write) waits for your decision",
-        "  in /work/dir",
+        "  in /srv/dir",
         "  cmd: ls",
         "  asked because: mode always-ask",
         "Allow this call? Only y or yes allows: ",
