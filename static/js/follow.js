@@ -39,7 +39,8 @@ addEventListener("scroll", () => {
 }, { passive: true });
 
 new ResizeObserver(() => {
-  if (follows && !isHeld()) toEnd();
+  const isEmpty = conversation.childElementCount < 2;
+  if (follows && !isEmpty && !isHeld()) toEnd();
   else showButton();
 }).observe(conversation);
 

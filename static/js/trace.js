@@ -16,6 +16,12 @@ if (!location.hash) {
 }
 addEventListener("hashchange", follow);
 
+// On narrow screens the details stand above the list, out of sight of the row.
+addEventListener("load", () => {
+  const detail = document.querySelector(".detail");
+  if (detail && getComputedStyle(detail).order === "-1") detail.scrollIntoView();
+});
+
 // A filter counts when it is set; the button is for pages without a script.
 document.querySelector(".facets").addEventListener("change", (event) => {
   event.target.form.requestSubmit();
