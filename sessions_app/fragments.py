@@ -29,7 +29,7 @@ from sessions_app.chat_view import (
     usage,
 )
 from sessions_app.child_view import child_at
-from sessions_app.frame import ACTIVE, count_waiting
+from sessions_app.frame import ACTIVE, active_in, count_waiting
 from sessions_app.models import ApprovalRequest, Project, Session
 from traces_app.call_view import call_key
 from traces_app.omnimessage import payloads as p
@@ -81,6 +81,7 @@ def status_html(session: Session, pending: list[ApprovalRequest]) -> str:
     context = state_of(session, pending, is_fresh=True)
     context |= {
         "count": count_waiting(slug),
+        "sessions": active_in(slug),
         "project": slug,
         "model_name": model_name(session),
         "trouble": runtime.trouble(session.pk),
@@ -93,7 +94,11 @@ def project_html(user: Any, project: Project) -> str:
     """Return what a project's open pages show of it; a list that is open asks anew."""
     slug = project.slug
     return _render(
-        "project", project=slug, count=count_waiting(slug), mark=_mark(project)
+        "project",
+        project=slug,
+        count=count_waiting(slug),
+        sessions=active_in(slug),
+        mark=_mark(project),
     )
 
 

@@ -79,15 +79,7 @@ class Frame:
     @cached_property
     def now(self) -> Sequence[Session]:
         """Return sessions that wait, then those that run."""
-        active = Session.objects.filter(
-            project__slug=self.project,
-            status__in=ACTIVE,
-            deleted_at=None,
-            parent=None,
-            is_archived=False,
-        )
-        # "waiting" sorts behind "running".
-        return list(active.order_by("-status", "-last_activity_at")[:NOW_SHOWN])
+        return active_in(self.project)
 
 
 def count_waiting(project: str) -> int:
@@ -95,3 +87,16 @@ def count_waiting(project: str) -> int:
     return ApprovalRequest.objects.filter(
         decision=None, session__project__slug=project, session__deleted_at=None
     ).count()
+
+
+def active_in(project: str) -> list[Session]:
+    """Return a project's sessions that wait, then those that run."""
+    active = Session.objects.filter(
+        project__slug=project,
+        status__in=ACTIVE,
+        deleted_at=None,
+        parent=None,
+        is_archived=False,
+    )
+    # "waiting" sorts behind "running".
+    return list(active.order_by("-status", "-last_activity_at")[:NOW_SHOWN])

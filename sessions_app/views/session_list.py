@@ -12,6 +12,7 @@ from django.shortcuts import render
 from django.utils.http import urlencode
 
 from sessions_app.models import ApprovalRequest, Session, SessionStatus
+from sessions_app.outcomes import outcomes_of
 from sessions_app.permissions import Action, may, project_for
 from sessions_app.views.answers import page
 from traces_app.arguments import read_arguments
@@ -45,7 +46,7 @@ def session_list(request: HttpRequest, project: str) -> HttpResponse:
         "tabs": [(key, name, urlencode(_given(query, key))) for key, name in TABS],
         "waiting": _with_asks(active.get("waiting", [])),
         "running": active.get("running", []),
-        "latest": latest,
+        "latest": _with_outcomes(latest),
         "older": urlencode({**_given(query, tab), "after": older}) if older else "",
         "may_operate": may(request.user, Action.OPERATE, row),
     }
@@ -104,6 +105,15 @@ def _place(after: str) -> tuple[datetime, str] | None:
         return datetime.fromisoformat(moment), key
     except ValueError:
         return None
+
+
+def _with_outcomes(sessions: Sequence[Session]) -> list[dict[str, Any]]:
+    """Return sessions at rest with how they came to it."""
+    outcomes = outcomes_of(session.trace_id for session in sessions)
+    return [
+        {"session": session, "outcome": outcomes[session.trace_id]}
+        for session in sessions
+    ]
 
 
 def _with_asks(sessions: Sequence[Session]) -> list[dict[str, Any]]:

@@ -248,6 +248,7 @@ def test_status_carries_everything_outside_of_the_conversation(session, ask):
         "processes",
         "session-trouble",
         "rail-waiting",
+        "rail-now",
         "topbar-waiting",
         "card-names",
     ):
@@ -302,6 +303,17 @@ def test_project_frame_counts_what_waits(project, session, ask):
     assert ">1<" in html
 
 
+def test_project_frame_lists_what_is_active_now(project, session):
+    assert "hidden>" in fragments.project_html(AnonymousUser(), project)
+    session.status = "waiting"
+    session.save()
+
+    html = fragments.project_html(AnonymousUser(), project)
+
+    assert "rail-now" in roots(html)
+    assert f"/s/{session.pk}/" in html
+
+
 def test_call_of_a_subagent_is_a_card_below_the_conversation_of_its_parent(
     session, project, operator, ask
 ):
@@ -313,7 +325,8 @@ def test_call_of_a_subagent_is_a_card_below_the_conversation_of_its_parent(
 
     html = fragments.status_html(session, [own, its])
 
-    cards = html[html.index('id="child-cards"') :].split("</section>")
+    cards = html[html.index('id="child-cards"') : html.index('id="rail-waiting"')]
+    cards = cards.split("</section>")
     assert len(cards) == 2
     assert "root › default_agent #1" in cards[0]
     assert f"/s/{child.pk}/decide/" in cards[0]
