@@ -37,6 +37,10 @@ from sessions_app.runtime import configs
 from traces_app.figures import usd
 from traces_app.spending import spending_of
 
+admin.site.site_header = "Penguin Web"
+admin.site.site_title = "Penguin Web admin"
+admin.site.index_title = "Projects, people, tokens, and the rest to look at"
+
 
 class MembershipInline(TabularInline):
     """Roles are given and taken, never edited: two changes cannot collide."""

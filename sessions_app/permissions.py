@@ -84,7 +84,10 @@ def require(user: User, action: Action, project: Project | str) -> None:
     if not roles:
         raise Http404
     if ALLOWED[action].isdisjoint(roles):
-        raise PermissionDenied(f"your role in {project} does not allow this")
+        able = [role.label.lower() for role in Role if role in ALLOWED[action]]
+        raise PermissionDenied(
+            f"your role in {project} does not allow this; it takes {' or '.join(able)}"
+        )
 
 
 def projects_of(user: User) -> QuerySet[Project]:

@@ -79,6 +79,7 @@ def trace(request: HttpRequest, project: str, session: str) -> HttpResponse:
         "older": _address(request, after=max(0, after - PAGE)) if after else "",
         "newer": _address(request, after=page[-1].seq) if more else "",
         "here": _address(request, after=after),
+        "kept": _kept(request),
         "detail": _detail(record, selected),
         "spent": spending_of(record.session_id),
         "report": _report(request, record, head),
@@ -187,6 +188,16 @@ def _detail(record: Trace, seq: int) -> dict[str, Any] | None:
     except (ValueError, CodecError):
         pass
     return detail
+
+
+def _kept(request: HttpRequest) -> list[tuple[str, str]]:
+    """Return what a page of the viewer shows, for a form that shows the same again."""
+    return [
+        (key, value)
+        for key in request.GET
+        if key != "verify"
+        for value in request.GET.getlist(key)
+    ]
 
 
 def _report(request: HttpRequest, record: Trace, head: int) -> Any:

@@ -56,6 +56,15 @@ def test_both_verdicts_are_words(client, admin, trace):
     assert "<strong>complete</strong>" in page
 
 
+def test_verifying_keeps_what_is_shown_and_says_that_it_was_done(client, admin, trace):
+    page = page_of(client, address(trace, "?event=7&decision=allow"))
+    verified = page_of(client, address(trace, "?event=7&decision=allow&verify=yes"))
+
+    assert '<input type="hidden" name="event" value="7">' in page
+    assert "checked just now" not in page
+    assert "checked just now" in verified
+
+
 def test_changed_record_is_called_tampered_and_names_the_event(
     client, admin, trace, tamper
 ):
