@@ -109,7 +109,11 @@ def _mark(project: Project) -> str:
     )
     active = sessions.filter(status__in=ACTIVE).order_by("id")
     latest = sessions.order_by("-last_activity_at").values_list("last_activity_at")
-    facts = [*active.values_list("id", "status", "title"), *latest[:1]]
+    facts = [
+        count_waiting(project.slug),
+        *active.values_list("id", "status", "title"),
+        *latest[:1],
+    ]
     return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
 
 

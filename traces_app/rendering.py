@@ -218,7 +218,8 @@ def _request_end(payload: Any) -> Mapping[str, str] | None:
         StopReason.TIMEOUT: "The provider did not answer in time.",
         StopReason.MALFORMED: "The provider's answer broke off.",
     }.get(payload.status, "The provider failed.")
-    text = f"{payload.error_message.rstrip('.')}." if payload.error_message else ""
+    said = payload.error_message.rstrip(".") if payload.error_message else ""
+    text = f"{said[:1].upper()}{said[1:]}." if said else ""
     if payload.retry_in_ms is not None:
         wait = duration(payload.retry_in_ms)
         text += f" Attempt {payload.attempt or 1}; the next follows after {wait}."

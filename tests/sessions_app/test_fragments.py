@@ -90,6 +90,11 @@ def decided(decision="allow"):
     )
 
 
+def mark(html: str) -> str:
+    """Return the word that changes with the list."""
+    return re.search(r'data-mark="(\w+)"', html)[1]
+
+
 def roots(html: str) -> list[str]:
     """Return the ids of all elements of a frame."""
     return re.findall(r'<[a-z-]+[^>]*? id="([^"]+)"', html)
@@ -301,6 +306,19 @@ def test_project_frame_counts_what_waits(project, session, ask):
 
     assert "rail-waiting" in html
     assert ">1<" in html
+
+
+def test_further_call_of_a_waiting_session_is_news_for_open_lists(
+    project, session, ask
+):
+    session.status = "waiting"
+    session.save()
+    ask()
+    before = fragments.project_html(AnonymousUser(), project)
+    ask("call_2")
+    after = fragments.project_html(AnonymousUser(), project)
+
+    assert mark(before) != mark(after)
 
 
 def test_project_frame_lists_what_is_active_now(project, session):
