@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,17 +16,31 @@ from tests.site import ROOT, Site
 pytestmark = pytest.mark.slow
 
 
-def start(site: Site, *arguments: str, **options) -> subprocess.Popen:
-    command = [sys.executable, str(ROOT / "manage.py"), "run_agent", *arguments]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    return subprocess.Popen(
-        command,
-        env=site.environment,
-        cwd=options.pop("cwd", ROOT),
-        stderr=subprocess.PIPE,
-        text=True,
-        **{**pipes, **options},
-    )
+@pytest.fixture
+def start() -> Iterator[Callable[..., subprocess.Popen]]:
+    """Start tasks; none of them outlives the test."""
+    tasks: list[subprocess.Popen] = []
+
+    def start(site: Site, *arguments: str, cwd: Path = ROOT) -> subprocess.Popen:
+        task = subprocess.Popen(
+            [sys.executable, str(ROOT / "manage.py"), "run_agent", *arguments],
+            env=site.environment,
+            cwd=cwd,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        tasks.append(task)
+        return task
+
+    yield start
+    for task in tasks:
+        if task.poll() is None:
+            task.kill()
+        task.wait()
+        for stream in (task.stdin, task.stdout, task.stderr):
+            stream.close()
 
 
 def first(stream, word: str) -> str:
@@ -62,7 +77,7 @@ def runs(words: str) -> bool:
     return False
 
 
-def test_on_a_fresh_database_several_may_be_first(tmp_path):
+def test_on_a_fresh_database_several_may_be_first(tmp_path, start):
     site = Site(folder=tmp_path / "site", password="")
     site.folder.mkdir()
 
@@ -73,7 +88,7 @@ def test_on_a_fresh_database_several_may_be_first(tmp_path):
         assert (task.returncode, out) == (0, f"number {number}\n"), err
 
 
-def test_it_works_where_the_caller_stands(make_site, tmp_path):
+def test_it_works_where_the_caller_stands(make_site, tmp_path, start):
     folder = tmp_path / "here"
     folder.mkdir()
 
@@ -106,7 +121,9 @@ def test_wrong_usage_exits_with_two(make_site, arguments):
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
 )
-def test_a_signal_settles_like_stop_and_leaves_no_command(make_site, number, code):
+def test_a_signal_settles_like_stop_and_leaves_no_command(
+    make_site, number, code, start
+):
     site = make_site()
     mark = f"60.{os.getpid()}{int(number)}"
     task = start(site, "--json", "-m", f"$ echo begin; sleep {mark}")
@@ -126,7 +143,7 @@ def test_a_signal_settles_like_stop_and_leaves_no_command(make_site, number, cod
     assert site.manage("verify_trace", "--all").returncode == 0
 
 
-def test_ctrl_c_takes_a_question_back(make_site):
+def test_ctrl_c_takes_a_question_back(make_site, start):
     task = start(make_site(), "--approve", "always-ask", "-m", "$ echo hi")
     first(task.stderr, "asked because")
 
@@ -137,7 +154,7 @@ def test_ctrl_c_takes_a_question_back(make_site):
     assert "[interrupted: tool aborted by user]" in out
 
 
-def test_a_reader_that_leaves_ends_it_quietly(make_site):
+def test_a_reader_that_leaves_ends_it_quietly(make_site, start):
     task = start(make_site(), "-m", "$ echo hi\nthen\n$ sleep 60")
     first(task.stdout, "hi")
     task.stdout.close()
@@ -145,8 +162,6 @@ def test_a_reader_that_leaves_ends_it_quietly(make_site):
     task.send_signal(signal.SIGINT)
     assert task.wait(timeout=30) in (130, 141)
     assert "Traceback" not in task.stderr.read()
-    task.stdin.close()
-    task.stderr.close()
 
 
 def test_a_command_left_in_the_background_is_ended(make_site):
@@ -160,7 +175,7 @@ def test_a_command_left_in_the_background_is_ended(make_site):
     assert not runs(f"sleep {mark}")
 
 
-def test_beside_a_server_its_calls_can_be_decided_there(served):
+def test_beside_a_server_its_calls_can_be_decided_there(served, start):
     task = start(served, "--approve", "always-ask", "--json", "-m", "$ echo hi")
     with served.api() as api:
         (card,) = until(lambda: api.get("approvals?status=pending").json())
@@ -183,7 +198,7 @@ def test_beside_a_server_its_calls_can_be_decided_there(served):
         until(lambda: api.get(f"sessions/{card['session']}").json()["status"] == "idle")
 
 
-def test_beside_a_server_a_mode_change_there_decides_what_waits(served):
+def test_beside_a_server_a_mode_change_there_decides_what_waits(served, start):
     task = start(served, "--approve", "always-ask", "-m", "$ echo hi")
     with served.api() as api:
         (card,) = until(lambda: api.get("approvals?status=pending").json())
