@@ -12,30 +12,20 @@ from sessions_app.models import ApprovalRequest, Session
 from sessions_app.runtime import supervisor
 from sessions_app.runtime.refusal import Refusal
 from tests.sessions_app.runtime.subagents import (
+    WAITS,
+    card_of_child,
+    cards_of_children,
     child_is,
     child_of,
-    children_of,
     delegate,
     follow,
+    let_go,
     output_of,
     record_of,
 )
 from traces_app.omnimessage import StopReason
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-async def card_of_child(chat, prompt: str = "$ echo hi", **more) -> ApprovalRequest:
-    """Have a subagent ask for its first call, the delegation being allowed."""
-    await chat.send(delegate(prompt, **more))
-    (own,) = await chat.cards()
-    await chat.decide(own, "allow")
-
-    async def look() -> ApprovalRequest | None:
-        rows = ApprovalRequest.objects.filter(session__parent_id=chat.id, decision=None)
-        return await rows.select_related("session").afirst()
-
-    return await chat.until(look)
 
 
 async def test_a_call_of_a_subagent_is_asked_in_the_list_of_its_parent(make_chat):
@@ -68,17 +58,17 @@ async def test_a_denied_subagent_reacts(make_chat):
 
 
 async def test_under_deny_all_a_subagent_is_denied_and_nobody_asked(make_chat):
-    chat = await make_chat("always-ask")
-    await chat.send(delegate("sleep 0.5\n$ echo hi", yield_time_ms=250))
-    (own,) = await chat.cards()
-    await chat.decide(own, "allow")
+    chat = await make_chat("allow-all")
+    prompt = f"{WAITS}\nthen\n$ echo hi"
+    await chat.send(delegate(prompt, yield_time_ms=250))
     await chat.idle()
 
     await runtime.set_mode(chat.id, "deny-all", user=chat.user)
+    await let_go(chat)
     await child_is(chat, "idle")
 
     child = await child_of(chat)
-    (decision,) = await record_of(child, "approval_decision")
+    _, decision = await record_of(child, "approval_decision")
     assert (decision.payload.decision, decision.payload.source) == ("deny", "mode")
     assert decision.payload.mode == "deny-all"
     assert not await ApprovalRequest.objects.filter(session=child).aexists()
@@ -116,10 +106,12 @@ async def test_a_new_mode_of_the_parent_decides_what_waits(
 
 async def test_a_new_mode_counts_for_the_next_call_of_a_running_subagent(make_chat):
     chat = await make_chat("allow-all")
-    await chat.send(delegate("$ sleep 0.6\nthen\n$ echo hi", yield_time_ms=250))
+    prompt = f"{WAITS}\nthen\n$ echo hi"
+    await chat.send(delegate(prompt, yield_time_ms=250))
     await chat.idle()
 
     await runtime.set_mode(chat.id, "always-ask", user=chat.user)
+    await let_go(chat)
 
     (card,) = await chat.cards()
     assert json.loads(card.arguments) == {"cmd": "echo hi"}
@@ -155,7 +147,7 @@ async def test_the_note_says_how_many_calls_wait_and_the_parent_reads_waiting(
     make_chat,
 ):
     chat = await make_chat()
-    card = await card_of_child(chat, yield_time_ms=250)
+    card = await card_of_child(chat, yield_time_ms=3000)
 
     async def has_output() -> list:
         return await chat.events("tool_call_output")
@@ -257,15 +249,8 @@ async def test_stopping_the_parent_stops_what_waits_in_the_background(make_chat)
 
 
 async def test_two_subagents_ask_at_the_same_time(make_chat):
-    chat = await make_chat("allow-all")
-    await chat.send("\n".join(delegate(f"sleep 0.5\n$ echo {n}") for n in (1, 2)))
-
-    async def are_made() -> bool:
-        return len(await children_of(chat)) == 2
-
-    await chat.until(are_made)
-    await runtime.set_mode(chat.id, "always-ask", user=chat.user)
-    cards = await chat.cards(2)
+    chat = await make_chat()
+    cards = await cards_of_children(chat, "$ echo 1", "$ echo 2")
     assert len({card.session_id for card in cards}) == 2
     for card in reversed(cards):
         assert await chat.status() == "waiting"

@@ -6,8 +6,9 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from sessions_app import runtime
-from sessions_app.models import ApprovalRequest, SubagentState
+from sessions_app.models import SubagentState
 from tests.sessions_app.runtime.subagents import (
+    card_of_child,
     child_is,
     child_of,
     delegate,
@@ -25,23 +26,12 @@ async def restart() -> None:
     await runtime.start_supervisor()
 
 
-async def waiting_child(chat, **more) -> ApprovalRequest:
-    """Have a subagent wait for a person's decision."""
-    await chat.send(delegate("sleep 0.4\n$ echo hi\nthen\nsay done", **more))
-    child = await child_of(chat)
-
-    async def has_begun() -> list:
-        return await record_of(child, "request_begin")
-
-    await chat.until(has_begun)
-    await runtime.set_mode(chat.id, "always-ask", user=chat.user)
-    (card,) = await chat.cards()
-    return card
+PROMPT = "$ echo hi\nthen\nsay done"
 
 
 async def test_a_card_of_a_subagent_outlives_a_restart(make_chat):
-    chat = await make_chat("allow-all")
-    card = await waiting_child(chat)
+    chat = await make_chat()
+    card = await card_of_child(chat, PROMPT)
 
     await restart()
 
@@ -55,8 +45,8 @@ async def test_a_card_of_a_subagent_outlives_a_restart(make_chat):
 
 
 async def test_the_decision_lets_the_turn_of_the_subagent_go_on(make_chat):
-    chat = await make_chat("allow-all")
-    card = await waiting_child(chat)
+    chat = await make_chat()
+    card = await card_of_child(chat, PROMPT)
     await restart()
 
     await chat.decide(card, "allow")
@@ -70,8 +60,8 @@ async def test_the_decision_lets_the_turn_of_the_subagent_go_on(make_chat):
 
 
 async def test_a_new_mode_decides_what_waits_after_a_restart(make_chat):
-    chat = await make_chat("allow-all")
-    await waiting_child(chat)
+    chat = await make_chat()
+    await card_of_child(chat, PROMPT)
     await restart()
 
     await runtime.set_mode(chat.id, "allow-all", user=chat.user)
@@ -83,8 +73,8 @@ async def test_a_new_mode_decides_what_waits_after_a_restart(make_chat):
 
 
 async def test_stopping_the_parent_settles_what_waits_after_a_restart(make_chat):
-    chat = await make_chat("allow-all")
-    card = await waiting_child(chat)
+    chat = await make_chat()
+    card = await card_of_child(chat, PROMPT)
     await restart()
 
     await runtime.interrupt(chat.id, user=chat.user)

@@ -13,10 +13,17 @@ from asgiref.sync import sync_to_async
 from sessions_app import runtime
 from sessions_app.models import Session
 from sessions_app.runtime.frames import ChildFrame
-from tests.sessions_app.runtime.subagents import child_of, delegate, record_of
+from tests.sessions_app.runtime.subagents import (
+    WAITS,
+    card_of_child,
+    child_of,
+    delegate,
+    let_go,
+    record_of,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
-PIECES = "$ printf abc\nthen\nsay one two three"
+PIECES = f"$ printf abc; {WAITS[2:]}\nthen\nsay one two three"
 
 
 class Reader:
@@ -74,6 +81,7 @@ async def test_messages_of_a_subagent_stand_in_the_stream_with_their_origin(
     reader = await make_reader(chat)
 
     await chat.send(delegate(PIECES))
+    await let_go(chat)
     await chat.idle()
     await reader.until_idle()
 
@@ -92,6 +100,12 @@ async def test_joined_deltas_of_a_subagent_equal_its_texts(make_chat, make_reade
     reader = await make_reader(chat)
 
     await chat.send(delegate(PIECES))
+
+    async def is_printed() -> bool:
+        return any("abc" in e.data for e in reader.events if "partial" in e.data)
+
+    await chat.until(is_printed)
+    await let_go(chat)
     await chat.idle()
     await reader.until_idle()
 
@@ -125,6 +139,7 @@ async def test_the_record_of_the_parent_stays_as_it_is_in_the_stream(
 ):
     chat = await make_chat("allow-all")
     await chat.send(delegate(PIECES))
+    await let_go(chat)
     await chat.idle()
 
     reader = await make_reader(chat, "0")
@@ -141,6 +156,7 @@ async def test_the_record_of_the_parent_stays_as_it_is_in_the_stream(
 async def test_a_reader_comes_back_behind_any_message(make_chat, make_reader):
     chat = await make_chat("allow-all")
     await chat.send(delegate(PIECES))
+    await let_go(chat)
     await chat.idle()
     whole = await make_reader(chat, "0")
     await whole.until_idle()
@@ -159,16 +175,16 @@ async def test_a_reader_comes_back_behind_any_message(make_chat, make_reader):
 
 
 async def test_a_waiting_call_is_told_after_the_request_for_it(make_chat, make_reader):
-    chat = await make_chat("allow-all")
+    chat = await make_chat()
     reader = await make_reader(chat)
-    await chat.send(delegate("sleep 0.4\n$ echo hi"))
-    child = await child_of(chat)
-    await runtime.set_mode(chat.id, "always-ask", user=chat.user)
-    await chat.cards()
+    card = await card_of_child(chat)
+
+    def calls_told(event) -> list[str]:
+        found = json.loads(event.data)["approvals"] if event.event else []
+        return [call["session"] for call in found]
 
     async def is_told() -> bool:
-        states = [json.loads(e.data) for e in reader.events if e.event == "status"]
-        return bool(states) and len(states[-1]["approvals"]) == 1
+        return any(card.session_id in calls_told(event) for event in reader.events)
 
     await chat.until(is_told)
 
@@ -177,16 +193,15 @@ async def test_a_waiting_call_is_told_after_the_request_for_it(make_chat, make_r
         for index, e in enumerate(reader.events)
         if not e.event
         and json.loads(e.data)["payload"].get("type") == "approval_request"
+        and json.loads(e.data).get("origin") == [card.session_id]
     ]
     told = [
         index
-        for index, e in enumerate(reader.events)
-        if e.event and json.loads(e.data)["approvals"]
+        for index, event in enumerate(reader.events)
+        if card.session_id in calls_told(event)
     ]
     assert asked[0] < told[0]
-    state = json.loads(reader.events[told[0]].data)
-    assert state["status"] == "waiting"
-    assert state["approvals"][0]["session"] == child.pk
+    assert json.loads(reader.events[told[0]].data)["status"] == "waiting"
 
 
 async def test_a_page_is_told_which_subagent_is_another_now(make_chat):

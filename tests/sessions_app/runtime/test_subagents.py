@@ -20,11 +20,13 @@ from sessions_app.runtime import configs
 from sessions_app.runtime.refusal import Refusal
 from tests.fakes import Answer, Say, ScriptedServer
 from tests.sessions_app.runtime.subagents import (
+    WAITS,
     child_is,
     child_of,
     children_of,
     delegate,
     follow,
+    let_go,
     output_of,
     record_of,
 )
@@ -163,7 +165,8 @@ async def test_the_model_is_told_the_output_and_nothing_else(make_chat):
 
 async def test_a_long_task_goes_to_the_background_and_can_be_followed(make_chat):
     chat = await make_chat("allow-all")
-    await chat.send(delegate("say one\nsleep 1\nsay two", yield_time_ms=250))
+    prompt = f"say one\n{WAITS}\nthen\nsay two"
+    await chat.send(delegate(prompt, yield_time_ms=1500))
     await chat.idle()
     output = await output_of(chat)
     subagent_id = output.details["subagent_id"]
@@ -171,6 +174,7 @@ async def test_a_long_task_goes_to_the_background_and_can_be_followed(make_chat)
         f"one\n[subagent still running with subagent_id {subagent_id}]"
     )
     assert output.details["running"] is True
+    await let_go(chat)
 
     await chat.send(follow(subagent_id))
     await chat.idle()
@@ -277,7 +281,7 @@ async def test_people_do_not_give_a_subagent_tasks(make_chat):
 
 async def test_twelve_at_once_make_eight_sessions(make_chat):
     chat = await make_chat("allow-all")
-    await chat.send("\n".join([delegate("say hi\nsleep 1", yield_time_ms=250)] * 12))
+    await chat.send("\n".join([delegate("sleep 60", yield_time_ms=250)] * 12))
     await chat.idle()
 
     outputs = await chat.events("tool_call_output")
