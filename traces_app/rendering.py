@@ -203,7 +203,7 @@ def _text(
         seq=event.seq,
         timestamp=event.message.timestamp,
         role=payload.role,
-        author=author if is_user else agent,
+        author=(payload.author or author) if is_user else agent,
         text=payload.text,
         html=SafeMarkup() if is_user else to_html(payload.text),
         suggestions=tuple(s for s in suggestions if isinstance(s, str)),

@@ -23,7 +23,9 @@ class MessageQueue:
     async def take(self) -> list[OmniMessage]:
         """Record what was queued, and what ended meanwhile; the loop sends it next."""
         taken: list[OmniMessage] = []
-        queued = QueuedMessage.objects.filter(session_id=self._session_id)
+        queued = QueuedMessage.objects.select_related("created_by").filter(
+            session_id=self._session_id
+        )
         for row in [row async for row in queued]:
             taken += await self._tell_ended()
             messages = await queued_messages(row)
@@ -53,7 +55,9 @@ class MessageQueue:
 async def queued_messages(row: QueuedMessage) -> list[OmniMessage]:
     """Return a queued row as the messages a task starts with."""
     urls = row.images.values_list("url", flat=True)
-    return [user_text(row.text), *[image_url(url) async for url in urls]]
+    author = row.created_by.get_username() if row.created_by else None
+    text = user_text(row.text, author=author)
+    return [text, *[image_url(url) async for url in urls]]
 
 
 def ended_block(rows: Sequence[CommandSession]) -> OmniMessage:

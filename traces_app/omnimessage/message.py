@@ -112,9 +112,12 @@ def _checked_time(value: Any) -> str:
     return value
 
 
-def user_text(text: str, *, synthetic: str | None = None) -> OmniMessage:
+def user_text(
+    text: str, *, synthetic: str | None = None, author: str | None = None
+) -> OmniMessage:
     """Return what a person (or, when synthetic, the product) tells the model."""
-    return OmniMessage(payload=p.Text(role="user", text=text, synthetic=synthetic))
+    payload = p.Text(role="user", text=text, synthetic=synthetic, author=author)
+    return OmniMessage(payload=payload)
 
 
 def assistant_text(text: str, *, fidelity: Any = None) -> OmniMessage:

@@ -111,6 +111,7 @@ class Text(ModelPayload):
     # None: typed by a person or written by the model. Else why the product added
     # it: "retry", "carry_over", "recovery", "processes", "notice", "summary".
     synthetic: str | None = None
+    author: str | None = None  # username of the person who typed it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

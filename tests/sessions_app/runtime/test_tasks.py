@@ -284,3 +284,17 @@ async def test_a_message_right_after_the_session_reads_idle_is_taken(make_chat):
 
     texts = [p.text for p in await chat.events("text") if p.role == "assistant"]
     assert texts == [str(number) for number in range(25)]
+
+
+async def test_each_message_is_recorded_with_who_wrote_it(make_chat, make_member):
+    chat = await make_chat("allow-all")
+    other = await sync_to_async(make_member)("olga", "operator")
+
+    await chat.send("say one")
+    await chat.idle()
+    await runtime.start_task(chat.id, text="say two", user=other)
+    await chat.idle()
+
+    texts = await chat.events("text")
+    assert [t.author for t in texts if t.role == "user"] == ["paula", "olga"]
+    assert {t.author for t in texts if t.role == "assistant"} == {None}
