@@ -11,7 +11,7 @@ hurries it; the row is looked at once a second in any case.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Literal, Protocol, cast
 
@@ -53,12 +53,20 @@ class ApprovalDesk:
         environment: Environment,
         append: Append,
         hub: Hub,
+        unasked: set[str],
+        returning: Collection[str] = (),
         via: DecisionVia = "auto",
     ) -> None:
+        """`returning` are calls of a turn that comes back: they may have a request.
+
+        Whom a mode decides about without asking anybody is put into `unasked`.
+        """
         self._session_id = session_id
         self._environment = environment
         self._append = append
         self._hub = hub
+        self._unasked = unasked
+        self._returning = frozenset(returning)
         self._via = via  # of the decisions that the mode makes
         self._in_order = asyncio.Lock()
         self.config_version: dict[str, int] | None = None
@@ -71,11 +79,12 @@ class ApprovalDesk:
         """Return the one decision of the call; soon after `signal` fires."""
         payload = cast("ToolCall", call.payload)
         async with self._in_order:
-            session, row = await sync_to_async(self._look)(payload.tool_call_id)
+            session, row = await self._begin(payload.tool_call_id)
             if row is None:
                 outside = await self._outside(payload, session)
                 answer = self._by_mode(payload, session, outside)
                 if answer is not None:
+                    self._unasked.add(payload.tool_call_id)
                     return answer
                 row = await self._ask(payload, session, outside)
         row, mode = await self._answered(row, signal)
@@ -84,6 +93,14 @@ class ApprovalDesk:
             arguments=row.edited_arguments,
             is_recorded=row.decision_recorded,
         )
+
+    async def _begin(
+        self, tool_call_id: str
+    ) -> tuple[Session | None, ApprovalRequest | None]:
+        """Read the mode, and the request if there can be one already."""
+        if tool_call_id in self._returning:
+            return await sync_to_async(self._look)(tool_call_id)
+        return await sync_to_async(self._session)(), None
 
     @staticmethod
     async def _outside(call: ToolCall, session: Session | None) -> str | None:
@@ -174,10 +191,13 @@ class ApprovalDesk:
         workdir = self._environment.workdir_of(call.name, call.arguments)
         return arguments_sha256(call.name, workdir, call.arguments)
 
+    def _session(self) -> Session | None:
+        sessions = Session.objects.select_related("parent", "project")
+        return sessions.filter(pk=self._session_id).first()
+
     def _look(self, tool_call_id: str) -> tuple[Session | None, ApprovalRequest | None]:
         """Read the mode and the call's newest request, fresh."""
-        sessions = Session.objects.select_related("parent", "project")
-        session = sessions.filter(pk=self._session_id).first()
+        session = self._session()
         requests = ApprovalRequest.objects.filter(
             session_id=self._session_id, tool_call_id=tool_call_id
         )

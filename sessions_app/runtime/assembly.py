@@ -15,6 +15,7 @@ from django.conf import settings
 from sessions_app.config.project_config import AgentConfig, ModelEntry, ProjectConfig
 from sessions_app.engine import AgentLoop, History, LoopOptions
 from sessions_app.engine.describer import Describer
+from sessions_app.engine.messages import call_id
 from sessions_app.environment import (
     ChildSession,
     Environment,
@@ -151,6 +152,8 @@ async def prepare_live(
         environment=live.environment,
         append=live.append,
         hub=live.hub,
+        unasked=live.record.unasked,
+        returning=[call_id(call) for call in history.open_calls],
         via=via,
     )
     live.desk.config_version = plan.version

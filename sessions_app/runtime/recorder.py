@@ -18,11 +18,14 @@ class SessionRecorder:
         self._session_id = session_id
         self._append = append
         self._on_decided = on_decided
+        self.unasked: set[str] = set()  # calls that a mode decided: no request
 
     async def __call__(self, *messages: OmniMessage) -> None:
         """Store the messages in one transaction; raises `RecordError`."""
         payloads = [message.payload for message in messages]
-        decided = [p for p in payloads if isinstance(p, ApprovalDecision)]
+        decisions = [p for p in payloads if isinstance(p, ApprovalDecision)]
+        decided = [p for p in decisions if p.tool_call_id not in self.unasked]
+        self.unasked.difference_update(p.tool_call_id for p in decisions)
         if not decided:
             await self._append(*messages)
             return
