@@ -65,7 +65,7 @@ def decide(
         for name, value in answer.items():
             setattr(row, name, value)
         return row
-    row.refresh_from_db()
+    row = requests.get(pk=row.pk)  # refreshing would drop the session it came with
     if row.decision != decision:
         who = row.decided_by or row.source
         at = f" at {row.decided_at:%H:%M:%S} UTC" if row.decided_at else ""

@@ -6,9 +6,11 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from asgiref.sync import sync_to_async
 
 from sessions_app import runtime
 from sessions_app.models import ApprovalRequest, Session
+from sessions_app.runtime import decisions
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -187,6 +189,22 @@ async def test_the_same_answer_again_is_told_the_stored_one(make_chat):
     await chat.idle()
 
     assert again.decided_at == first.decided_at
+    assert len(await chat.events("approval_decision")) == 1
+
+
+async def test_the_same_answer_again_can_be_what_the_turn_hears_first(make_chat):
+    chat = await make_chat()
+    await chat.send("$ echo hi")
+    (card,) = await chat.cards()
+
+    # The first answer is committed, and its sender has not woken the turn yet.
+    await sync_to_async(decisions.decide)(
+        chat.id, card.tool_call_id, decision="allow", username="paula", via="api"
+    )
+    await chat.decide(card, "allow")
+    await chat.idle()
+
+    assert await chat.outputs() == ["hi\n"]
     assert len(await chat.events("approval_decision")) == 1
 
 
