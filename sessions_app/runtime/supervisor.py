@@ -118,9 +118,11 @@ class Supervisor:
 
     async def wake(self, session_id: str) -> None:
         """Let the owner see new rows; without one, take the session up."""
-        self.hub.notify(session_id)
         live = self.live.get(session_id)
-        if live and live.is_busy:
+        is_heard = live is not None and live.is_busy
+        # A task that hears of it records it at once: pages draw that, not this.
+        self.hub.notify(session_id, state=not is_heard)
+        if is_heard:
             return
         if await sync_to_async(has_news)(session_id):
             try:

@@ -9,7 +9,6 @@ another. A watcher that does not read costs at most its window: text waits in th
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, field
@@ -36,6 +35,7 @@ from traces_app.omnimessage.payloads import Subagent
 from traces_app.reader import StoredEvent
 
 FRAME_S = 0.033
+STARTING = frozenset({"approval_decision", "tool_started"})
 SETTLE_S = 0.008  # about what a call takes from its decision to its first output
 WINDOW = 256 * 1024  # characters on their way to a watcher that has not acked them
 
@@ -92,9 +92,12 @@ class Viewer:
                     if isinstance(frame, Span):
                         sent_at = time.monotonic()
                 is_woken = await watch.wait()
-                rest = FRAME_S - (time.monotonic() - sent_at)
-                if is_woken and rest > 0:
-                    await asyncio.sleep(rest)
+                # Text waits for its window; an event that comes meanwhile does not.
+                while is_woken and not watch.is_state:
+                    rest = FRAME_S - (time.monotonic() - sent_at)
+                    if rest <= 0:
+                        break
+                    await watch.wait(rest)
                 watch.is_state = watch.is_state or not is_woken
                 self._is_late = not is_woken
 
@@ -131,13 +134,15 @@ class Viewer:
             yield StateFrame()
 
     async def _settled(self, watch: Watch) -> AsyncGenerator[Frame, None]:
-        """Let text through for a moment before events and state are drawn.
+        """Let text through for a moment before a call that starts is drawn.
 
-        Drawing takes the processor that a call needs to start, and what belongs to
+        Drawing takes the processor that the call needs to start, and what belongs to
         one decision comes in several events: they are drawn together.
         """
         async for frame in self._shown_text():
             yield frame
+        if not any(e.kind in STARTING for e in await self.feed.events(self.seq)):
+            return
         until = time.monotonic() + SETTLE_S
         while watch.is_state and (rest := until - time.monotonic()) > 0:
             if await watch.wait(rest):

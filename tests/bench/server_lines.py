@@ -18,6 +18,7 @@ from tests.bench.visitor import Visitor
 from tests.site import Site
 
 ROUNDS = 20
+CARD_S = 0.3
 STARTS = 5
 TURNS = 200
 
@@ -86,6 +87,8 @@ async def _approve_to_first_output(visitor: Visitor) -> dict[str, Any]:
             frames = socket.frames()
             await visitor.send(session_id, command)
             call = await visitor.pending(session_id)
+            # A card takes no press in its first moments.
+            await asyncio.sleep(CARD_S)
             began = time.time()
             decided = asyncio.create_task(
                 visitor.api.post(
